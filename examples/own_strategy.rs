@@ -9,7 +9,7 @@ use std::ops::ControlFlow;
 use rota::methods::learner::{Optimiser, QuadraticLearner};
 use rota::methods::params::weighted_mean;
 use rota::methods::strategy::{AssignAndAggregate, OwnRadius, Participant, SettleError};
-use rota::methods::{Learner, ModelEntry, Params, Sheet, State, Strategy, Training};
+use rota::methods::{Learner, LoadedManifest, ModelEntry, Params, State, Strategy, Training};
 
 /// Name of the velocity in the state.
 const VELOCITY: &str = "fedavgm.velocity";
@@ -37,13 +37,13 @@ impl AssignAndAggregate for FedAvgM {
     fn aggregate(
         &self,
         state: &State,
-        sheet: &Sheet,
+        manifest: &LoadedManifest,
         _: &[u32],
         _: u64,
     ) -> Result<State, SettleError> {
-        sheet.require_rows()?;
+        manifest.require_rows()?;
         let rows = |entry: &ModelEntry| entry.weight.unwrap_or(0) as f64;
-        let models: Vec<_> = sheet
+        let models: Vec<_> = manifest
             .entries
             .iter()
             .map(|entry| (&entry.model, rows(entry)))
@@ -115,14 +115,14 @@ fn learn(momentum: f64, rounds: u64) -> Result<f32, Box<dyn Error>> {
             strategy.admit(&entry, round)?;
             entries.push(entry);
         }
-        let sheet = Sheet {
+        let manifest = LoadedManifest {
             entries,
             scores: None,
         };
         // The lead decides; every member checks the decision and computes the outcome.
-        let decision = strategy.decide(&state, &sheet, round)?;
-        strategy.check(&state, &sheet, &decision, round)?;
-        state = strategy.settle(&state, &sheet, &decision, round)?.state;
+        let decision = strategy.decide(&state, &manifest, round)?;
+        strategy.check(&state, &manifest, &decision, round)?;
+        state = strategy.settle(&state, &manifest, &decision, round)?.state;
     }
     Ok(state.models[0].values()[0])
 }

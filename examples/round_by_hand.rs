@@ -13,16 +13,16 @@ use rota::methods::strategy::{CsRcflOptions, Method, StrategyConfig, build};
 use rota::methods::{
     self, Decision, Layout, Params, Plan, Role, Scores, State, Strategy, TensorSpec,
 };
-use rota::protocol::charter::{Privacy, Rotation, Verification};
 use rota::protocol::effects::{Answer, Case, Planned, Request, Trained};
 use rota::protocol::identity::Strict;
 use rota::protocol::member::{Config, Start};
-use rota::protocol::message::{EntryFields, Sheet};
+use rota::protocol::message::{EntryFields, LoadedManifest};
+use rota::protocol::parameters::{Privacy, Rotation, Verification};
 use rota::protocol::privacy::Voids;
 use rota::protocol::roster::Silo;
 use rota::protocol::{
-    Charter, Effect, Epoch, Genesis, Hash, Input, Member, MemberIndex, Report, SecretKey, Time,
-    codec, envelope,
+    Effect, Epoch, Genesis, Hash, Input, Member, MemberIndex, ProtocolParameters, Report,
+    SecretKey, Time, codec, envelope,
 };
 
 /// Waiting days of five patients in each hospital. The model is one number: the usual wait.
@@ -51,7 +51,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let epoch = agreement(&keys, Hash(start.hash()))?;
     println!("{} leads the first view", epoch.roster.name(epoch.lead(1)));
 
-    let state = epoch.charter.start;
+    let state = epoch.protocol.start;
     let mut work = HospitalWork {
         layout,
         strategy: strategy()?,
@@ -118,7 +118,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// The agreement: the members and a charter.
+/// The agreement: the members and a parameter set.
 fn agreement(keys: &[SecretKey], start: Hash) -> Result<Arc<Epoch>, Box<dyn Error>> {
     let silo = |(key, name): (&SecretKey, &&str)| Silo {
         name: (*name).into(),
@@ -126,12 +126,12 @@ fn agreement(keys: &[SecretKey], start: Hash) -> Result<Arc<Epoch>, Box<dyn Erro
         rows: None,
     };
     let silos = keys.iter().zip(&NAMES).map(silo).collect();
-    let charter = Charter {
+    let protocol = ProtocolParameters {
         name: "waiting days".into(),
         work: "one number per coalition, cs-rcfl with two coalitions".into(),
         start,
         rounds: 1,
-        beat_ms: 1000,
+        heartbeat_ms: 1000,
         patience: 12,
         view_timeout: 60,
         min_contributions: 3,
@@ -142,7 +142,7 @@ fn agreement(keys: &[SecretKey], start: Hash) -> Result<Arc<Epoch>, Box<dyn Erro
         keep_rounds: 1,
         discovery: false,
     };
-    Ok(Arc::new(Epoch::first(&Genesis { silos, charter })?))
+    Ok(Arc::new(Epoch::first(&Genesis { silos, protocol })?))
 }
 
 /// Returns what the round computes: two groups of hospitals, each with a number that suits it.
@@ -209,19 +209,24 @@ impl HospitalWork {
                     result: Ok(losses.collect()),
                 })
             }
-            Effect::Work(Request::Decide { round, sheet, .. }) => {
-                let decision =
-                    self.strategy
-                        .decide(&self.states[&self.state], &self.sheet(&sheet)?, round)?;
+            Effect::Work(Request::Decide {
+                round, manifest, ..
+            }) => {
+                let decision = self.strategy.decide(
+                    &self.states[&self.state],
+                    &self.manifest(&manifest)?,
+                    round,
+                )?;
                 Input::Done(Answer::Decided {
-                    sheet: sheet.root(),
+                    manifest: manifest.root(),
                     result: Ok(codec::encode(&decision)),
                 })
             }
             Effect::Work(Request::Check { case, .. }) => {
                 let decision: Decision = codec::decode(&case.decision, 1 << 16)?;
-                let (state, sheet) = (&self.states[&self.state], self.sheet(&case.sheet)?);
-                self.strategy.check(state, &sheet, &decision, case.round)?;
+                let (state, manifest) = (&self.states[&self.state], self.manifest(&case.manifest)?);
+                self.strategy
+                    .check(state, &manifest, &decision, case.round)?;
                 Input::Done(Answer::Checked {
                     case: case.id(),
                     result: Ok(()),
@@ -276,8 +281,10 @@ impl HospitalWork {
     /// The hash of the state after a round, which is kept.
     fn settle(&mut self, case: &Case) -> Result<Hash, Box<dyn Error>> {
         let decision: Decision = codec::decode(&case.decision, 1 << 16)?;
-        let (state, sheet) = (&self.states[&self.state], self.sheet(&case.sheet)?);
-        let outcome = self.strategy.settle(state, &sheet, &decision, case.round)?;
+        let (state, manifest) = (&self.states[&self.state], self.manifest(&case.manifest)?);
+        let outcome = self
+            .strategy
+            .settle(state, &manifest, &decision, case.round)?;
         let models: Vec<_> = outcome.state.models.iter().map(Params::hash).collect();
         let hash = Hash::of(&codec::encode(&(&outcome.assignment, &models)));
         self.states.insert(hash, outcome.state);
@@ -291,17 +298,24 @@ impl HospitalWork {
         println!("{:>8}  adopts one of {usual:?} days", NAMES[me.at()]);
     }
 
-    /// The entries of a sheet with their models, for the strategy.
-    fn sheet(&self, sheet: &Sheet) -> Result<methods::Sheet, Box<dyn Error>> {
+    /// The entries of a manifest with their models, for the strategy.
+    fn manifest(
+        &self,
+        manifest: &LoadedManifest,
+    ) -> Result<methods::LoadedManifest, Box<dyn Error>> {
         let entry = |entry: &rota::protocol::message::Entry| methods::ModelEntry {
             model: self.blobs[&entry.fields.blob].clone(),
             coalition: entry.fields.coalition,
             weight: entry.fields.weight,
             member: entry.fields.member.map(|member| member.0),
         };
-        let scores = sheet.scores.as_deref().map(Scores::from_rows).transpose()?;
-        Ok(methods::Sheet {
-            entries: sheet.entries.iter().map(entry).collect(),
+        let scores = manifest
+            .scores
+            .as_deref()
+            .map(Scores::from_rows)
+            .transpose()?;
+        Ok(methods::LoadedManifest {
+            entries: manifest.entries.iter().map(entry).collect(),
             scores,
         })
     }

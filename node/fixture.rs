@@ -7,9 +7,9 @@ use std::sync::Arc;
 
 use agreement::Agreement;
 use protocol::certificate::{Certificate, Verdict};
-use protocol::charter::{Charter, Genesis, Privacy, Rotation, Verification};
 use protocol::identity::Signature;
 use protocol::message::{Amendment, Approval, Block, Change, Content, Passage};
+use protocol::parameters::{Genesis, Privacy, ProtocolParameters, Rotation, Verification};
 use protocol::roster::Silo;
 use protocol::{Epoch, Epochs, Hash, SecretKey};
 use task::data::SplitKey;
@@ -34,14 +34,14 @@ pub(crate) fn silos(n: u8, first: u8) -> Vec<Silo> {
     (0..n).map(silo).collect()
 }
 
-/// A charter with beats of a second and a patience of 4, under which every member of four contributes.
-pub(crate) fn charter() -> Charter {
-    Charter {
+/// A parameter set with heartbeats of a second and a patience of 4, under which every member of four contributes.
+pub(crate) fn protocol() -> ProtocolParameters {
+    ProtocolParameters {
         name: "test".into(),
         work: Vec::new(),
         start: Hash([0; 32]),
         rounds: 1,
-        beat_ms: 1000,
+        heartbeat_ms: 1000,
         patience: 4,
         view_timeout: 20,
         min_contributions: 4,
@@ -55,8 +55,8 @@ pub(crate) fn charter() -> Charter {
 }
 
 /// The first epoch of these members.
-pub(crate) fn epoch(silos: Vec<Silo>, charter: Charter) -> Epoch {
-    Epoch::first(&Genesis { silos, charter }).unwrap()
+pub(crate) fn epoch(silos: Vec<Silo>, protocol: ProtocolParameters) -> Epoch {
+    Epoch::first(&Genesis { silos, protocol }).unwrap()
 }
 
 /// The epochs of a journal after these amendments, which came into force before any round, with

@@ -24,13 +24,13 @@ use nodes::{Demo, TestNodes, log, output, scenario};
 use rota::mesh::{self, Acceptance, BlobRequest, Command, Config, Event};
 use rota::node::institution::Institution;
 use rota::protocol::certificate::{Certificate, Checked, Verdict, Vote};
-use rota::protocol::charter::Checkpoint;
-use rota::protocol::envelope::{self, seal, seal_evidence};
+use rota::protocol::envelope::{self, sign, sign_evidence};
 use rota::protocol::evidence::Evidence;
 use rota::protocol::message::{
     Amendment, Block, Body, Change, Confirmation, Confirmed, Content, Passage, Phase, Recovery,
     Standing,
 };
+use rota::protocol::parameters::Checkpoint;
 use rota::protocol::recovery::{resume_point, set};
 use rota::protocol::{Epoch, Hash, MemberIndex, SecretKey};
 
@@ -160,7 +160,7 @@ fn said(flood: FloodKind, epoch: &Epoch, me: MemberIndex, number: u64) -> Body {
     match flood {
         FloodKind::Amendments => {
             let mut amendment = Amendment::leaving(epoch, me);
-            amendment.charter.rounds += number;
+            amendment.protocol.rounds += number;
             amendment.text = vec![b'#'; 20_000];
             Body::Amendment(Box::new(amendment))
         }
@@ -191,7 +191,7 @@ fn said(flood: FloodKind, epoch: &Epoch, me: MemberIndex, number: u64) -> Body {
 /// The proof of a change that nobody has signed, different for every number.
 fn forged(epoch: &Epoch, me: MemberIndex, number: u64) -> bytes::Bytes {
     let mut amendment = Amendment::leaving(epoch, me);
-    amendment.charter.rounds += number;
+    amendment.protocol.rounds += number;
     let change = Change {
         amendment,
         after: Checkpoint {
@@ -218,7 +218,7 @@ fn forged(epoch: &Epoch, me: MemberIndex, number: u64) -> bytes::Bytes {
         votes: epoch.roster.members().map(vote).collect(),
     };
     let blocks = vec![block];
-    envelope::seal_passage(epoch, &Passage { blocks, proof })
+    envelope::sign_passage(epoch, &Passage { blocks, proof })
 }
 
 /// The proof of a recovery without these members, different for every number: all signatures are by `key`.
@@ -235,7 +235,7 @@ fn recovery(epoch: &Epoch, key: &SecretKey, lost: Vec<MemberIndex>, number: u64)
     let rest: Vec<_> = rest.filter(|member| !lost.contains(member)).collect();
     let set = set(rest.iter().map(|&by| (by, &standing)));
     let confirmed = |by: MemberIndex| {
-        let sign = |body: Body| seal(epoch, key, 0, 0, by, body).0.signature;
+        let sign = |body: Body| sign(epoch, key, 0, 0, by, body).0.signature;
         Confirmed {
             by,
             standing: standing.clone(),
@@ -310,7 +310,7 @@ async fn attack(
             continue;
         }
         number += 1;
-        let sealed = |key: &SecretKey, view, body| seal(&epoch, key, 0, view, me, body).1;
+        let sealed = |key: &SecretKey, view, body| sign(&epoch, key, 0, view, me, body).1;
         let progress = Body::Progress {
             phase: Phase::Collecting,
             counter: number,
@@ -319,10 +319,10 @@ async fn attack(
             FloodKind::Evidence => {
                 let vote = |block: &[u8]| {
                     let block = Hash::of(block);
-                    seal(&epoch, &key, 0, number, me, Body::Finalize { block }).0
+                    sign(&epoch, &key, 0, number, me, Body::Finalize { block }).0
                 };
                 let evidence = Evidence::of(&vote(b"one"), &vote(b"other")).unwrap();
-                seal_evidence(&epoch, &evidence)
+                sign_evidence(&epoch, &evidence)
             }
             FloodKind::Sync => sealed(&key, 0, question(number)),
             FloodKind::Progress => sealed(&key, view, progress),
@@ -330,11 +330,11 @@ async fn attack(
             FloodKind::Garbage => garbage(number),
             FloodKind::Recoveries => {
                 let passage = recovery(&epoch, &other, vec![victims[0]], number);
-                envelope::seal_passage(&epoch, &passage)
+                envelope::sign_passage(&epoch, &passage)
             }
             FloodKind::RecoveriesAlone => {
                 let passage = recovery(&epoch, &key, victims.clone(), number);
-                envelope::seal_passage(&epoch, &passage)
+                envelope::sign_passage(&epoch, &passage)
             }
             FloodKind::Former => match number % 3 {
                 0 => sealed(&key, 0, question(number)),

@@ -31,7 +31,7 @@ fn epoch() -> Epoch {
         name: name.into(),
         ..silo
     });
-    fixture::epoch(silos.collect(), fixture::charter())
+    fixture::epoch(silos.collect(), fixture::protocol())
 }
 
 fn open(folder: &Path, sizes: LogSizes) -> AuditLog {
@@ -405,7 +405,7 @@ fn everything_that_is_sent_has_a_line_and_is_passed_on() {
         phase: Phase::Collecting,
         counter: 0,
     };
-    let (_, frame) = envelope::seal(&epoch(), &key(1), 0, 7, ME, progress);
+    let (_, frame) = envelope::sign(&epoch(), &key(1), 0, 7, ME, progress);
     let wanted = NetworkEvent::Wanted {
         by: MemberIndex(3),
         blobs: vec![Hash::of(b"model"), Hash::of(b"other")],

@@ -151,7 +151,7 @@ pub fn save(config: &Path, model: Option<Vec<u8>>, to: &Path) -> Result<Saved, B
         format: FORMAT,
         program: env!("CARGO_PKG_VERSION").to_owned(),
         made: clock::to_second(SystemTime::now()),
-        name: agreed.charter.name.clone(),
+        name: agreed.protocol.name.clone(),
         federation: format!("{:#}", agreed.federation),
         silo,
         key: institution.key.public().to_string(),

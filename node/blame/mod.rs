@@ -73,7 +73,7 @@ pub struct Blame {
     /// Id of its final block.
     pub block: String,
     /// The sums that told nothing.
-    pub sums: Vec<SpoiledSum>,
+    pub sums: Vec<CorruptedSum>,
     /// The disclosures that were examined, in the order in which they were given.
     pub examined: Vec<ExaminedAuthor>,
     /// Authors of these sums that were not looked at, because nothing of theirs was given.
@@ -83,7 +83,7 @@ pub struct Blame {
 /// A sum that told nothing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub struct SpoiledSum {
+pub struct CorruptedSum {
     /// Names of its authors.
     pub authors: Vec<String>,
     /// Why it told nothing.
@@ -171,7 +171,7 @@ pub fn blame(
     let void = found.void(folder)?;
     let roster = &found.epoch.roster;
     let name = |by: u16| roster.name(MemberIndex(by)).to_owned();
-    let sums = void.sums().iter().map(|(sum, why)| SpoiledSum {
+    let sums = void.sums().iter().map(|(sum, why)| CorruptedSum {
         authors: sum.authors.iter().map(|(by, _)| name(by.0)).collect(),
         why: why.to_string(),
     });
@@ -197,7 +197,7 @@ pub fn blame(
         let mut of = examined.iter().filter(|one| one.member == *author);
         of.any(|one| !matches!(one.finding, AuthorFinding::Refused(_)))
     };
-    let authors = sums.iter().flat_map(|sum: &SpoiledSum| &sum.authors);
+    let authors = sums.iter().flat_map(|sum: &CorruptedSum| &sum.authors);
     let not_looked_at = authors.filter(|author| !looked_at(author)).cloned();
     Ok(Blame {
         federation_name: found.kept.federation().to_owned(),

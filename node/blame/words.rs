@@ -6,7 +6,7 @@ use formatting::numbers::plain;
 
 use crate::institution::short_id::DIGITS;
 
-use super::{AuthorFinding, Blame, DisclosureFile, ExaminedAuthor, SpoiledSum};
+use super::{AuthorFinding, Blame, CorruptedSum, DisclosureFile, ExaminedAuthor};
 
 impl Blame {
     /// The round and its sums, as lines of text.
@@ -51,7 +51,7 @@ impl Blame {
     }
 
     /// Returns what follows for a sum of which no author was found to deviate.
-    fn left_over(&self, sum: &SpoiledSum) -> Option<String> {
+    fn left_over(&self, sum: &CorruptedSum) -> Option<String> {
         let deviates = |author: &&ExaminedAuthor| {
             matches!(author.finding, AuthorFinding::Deviates(_))
                 && sum.authors.contains(&author.member)
@@ -142,7 +142,7 @@ mod tests {
             federation_name: "sums".into(),
             round: 2,
             block: "0123456789abcdef0123".into(),
-            sums: vec![SpoiledSum {
+            sums: vec![CorruptedSum {
                 authors: vec!["A".into(), "B".into(), "C".into()],
                 why: "the masks of an author do not cancel".into(),
             }],

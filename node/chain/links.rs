@@ -117,7 +117,7 @@ pub(super) fn links(
             let gap = before(&passage, parent, last, |by| who(epoch.as_deref(), by));
             // Who led is known without the rounds before only if it follows from the view alone.
             let known =
-                |leads: &&Leads| gap.is_none() || !leads.epoch.charter.rotation.follows_rounds();
+                |leads: &&Leads| gap.is_none() || !leads.epoch.protocol.rotation.follows_rounds();
             let leads_it = leads.as_ref().filter(known);
             let leads_it = leads_it.filter(|_| passage.recovery().is_none());
             let lead = leads_it.map(|leads| leads.turns.lead(&leads.epoch, change.view));
@@ -177,7 +177,7 @@ impl Leads {
     pub(crate) fn of(&mut self, view: u64, authors: Option<&[MemberIndex]>) -> Option<MemberIndex> {
         let Some(authors) = authors else {
             let before = self.before.take();
-            let turns = if self.epoch.charter.rotation.follows_rounds() {
+            let turns = if self.epoch.protocol.rotation.follows_rounds() {
                 before?
             } else {
                 self.turns.clone()
@@ -242,14 +242,14 @@ fn changed_keys(old: &Agreement, new: &Agreement) -> Vec<String> {
     let changes = old.difference(new).changes;
     let (before, after) = (&old.epoch, &new.epoch);
     let follows = before
-        .charter
+        .protocol
         .for_members(before.roster.len(), after.roster.len());
     let told = |change: &&Changed| match &*change.key {
         "rounds" => false,
         "protocol.min-contributions" => {
-            follows.min_contributions != after.charter.min_contributions
+            follows.min_contributions != after.protocol.min_contributions
         }
-        "protocol.view-timeout" => follows.view_timeout != after.charter.view_timeout,
+        "protocol.view-timeout" => follows.view_timeout != after.protocol.view_timeout,
         key => !key.starts_with("member"),
     };
     let value = |value: &Option<String>| value.clone().unwrap_or_else(|| "not set".into());
@@ -290,7 +290,7 @@ fn changed(
         .iter()
         .filter(|before| new.iter().all(|silo| silo.name != before.name));
     words.extend(gone.map(|silo| format!("without {}", plain(&silo.name))));
-    let (before, after) = (&epoch.charter, &change.amendment.charter);
+    let (before, after) = (&epoch.protocol, &change.amendment.protocol);
     if before.rounds != after.rounds {
         words.push(format!("{} rounds", after.rounds));
     }
@@ -301,7 +301,7 @@ fn changed(
     if before.work != after.work && before.rounds == after.rounds {
         words.push("other options".into());
     }
-    let rounds = protocol::Charter {
+    let rounds = protocol::ProtocolParameters {
         rounds: after.rounds,
         // Holds the number of rounds too.
         work: after.work.clone(),
@@ -377,7 +377,7 @@ fn link(
 
 /// Returns what is known of a secure-aggregation round from its block alone.
 fn masked(epoch: Option<&Epoch>, of: &MaskedRound) -> MaskedLink {
-    let agreed = epoch.and_then(|epoch| Some((epoch, epoch.charter.privacy.masked()?)));
+    let agreed = epoch.and_then(|epoch| Some((epoch, epoch.protocol.privacy.masked()?)));
     let missing = |epoch: &Epoch, masked: &Masked| {
         let ready = |name: &str| of.ready.iter().any(|by| epoch.roster.name(*by) == name);
         let groups = masked.groups().iter();
@@ -414,7 +414,7 @@ mod tests {
         let change = Change {
             amendment: Amendment {
                 silos: old.epoch.roster.silos().to_vec(),
-                charter: new.epoch.charter.clone(),
+                protocol: new.epoch.protocol.clone(),
                 ..Amendment::leaving(&old.epoch, MemberIndex(0))
             },
             after: old.epoch.began,

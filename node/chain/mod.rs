@@ -19,7 +19,7 @@ use protocol::{Epoch, Hash};
 use serde::Serialize;
 use silo::outcome::{Document, MaskedNote};
 
-use crate::spoilers;
+use crate::corrupters;
 use crate::store::{self, AGREEMENT, StoreOpenError};
 use agreement::{Agreement, ConfigError};
 use formatting::numbers::plain;
@@ -217,7 +217,7 @@ impl FinalChain {
                 masked.void = void(&note, epoch.as_deref());
                 let of = epoch.as_deref().filter(|epoch| epoch.id == note.epoch);
                 let of = of.filter(|_| !masked.void.is_empty());
-                masked.search = of.and_then(|epoch| spoilers::said(&note.voids(), epoch, None));
+                masked.search = of.and_then(|epoch| corrupters::said(&note.voids(), epoch, None));
             }
         }
         if drawn {
@@ -348,14 +348,14 @@ fn note(folder: &Path, outcome: &Hash) -> Option<MaskedNote> {
 
 /// The sums of a secure-aggregation round that told nothing, and why.
 fn void(note: &MaskedNote, epoch: Option<&Epoch>) -> Vec<String> {
-    let masked = epoch.and_then(|epoch| epoch.charter.privacy.masked());
+    let masked = epoch.and_then(|epoch| epoch.protocol.privacy.masked());
     let groups = masked.map(|masked| masked.groups());
-    let noised = epoch.is_some_and(|epoch| epoch.charter.privacy.is_noised());
+    let noised = epoch.is_some_and(|epoch| epoch.protocol.privacy.is_noised());
     let sums = note.sums.iter();
     let void = sums.filter_map(|sum| Some((usize::from(sum.group), sum.void?)));
     let some = note.left_out.contains(&false);
     let of = epoch.filter(|epoch| some && epoch.id == note.epoch);
-    let spoiled = of.map(|epoch| spoilers::names(&note.spoiled().collect::<Vec<_>>(), epoch));
+    let corrupted = of.map(|epoch| corrupters::names(&note.corrupted().collect::<Vec<_>>(), epoch));
     let words = |(at, why)| match groups.and_then(|groups| groups.get(at)) {
         Some(group) => format!("{}: {why}", links::group_names(group)),
         None if noised => {
@@ -364,7 +364,7 @@ fn void(note: &MaskedNote, epoch: Option<&Epoch>) -> Vec<String> {
             } else {
                 "all that were ready"
             };
-            format!("{}: {why}", spoiled.as_deref().unwrap_or(all))
+            format!("{}: {why}", corrupted.as_deref().unwrap_or(all))
         }
         None => format!("group {}: {why}", at + 1),
     };

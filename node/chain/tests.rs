@@ -1,9 +1,9 @@
 #![allow(clippy::unwrap_used)]
 
 use protocol::certificate::{Certificate, Checked, Verdict, Vote};
-use protocol::charter::Checkpoint;
 use protocol::identity::Signature;
 use protocol::message::{Amendment, Block, Change, Content, Passage};
+use protocol::parameters::Checkpoint;
 use protocol::{Epoch, MemberIndex};
 use silo::JournalRecord;
 
@@ -12,11 +12,11 @@ use super::*;
 use crate::fixture;
 
 fn epoch() -> Epoch {
-    let charter = protocol::Charter {
+    let protocol = protocol::ProtocolParameters {
         rounds: 9,
-        ..fixture::charter()
+        ..fixture::protocol()
     };
-    fixture::epoch(fixture::silos(5, 1), charter)
+    fixture::epoch(fixture::silos(5, 1), protocol)
 }
 
 fn proof(block: &Block, voters: &[u16]) -> Certificate {

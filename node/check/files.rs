@@ -5,7 +5,7 @@ use std::path::Path;
 
 use agreement::confusing;
 use formatting::numbers::plural;
-use protocol::charter::{Rotation, Verification};
+use protocol::parameters::{Rotation, Verification};
 use protocol::{MemberIndex, SecretKey};
 use silo::genesis_outcome;
 
@@ -43,12 +43,12 @@ pub(super) fn agreement(first: &Configured, now: &Configured) -> Vec<Finding> {
     let well = format!(
         "{file} is well formed, with {} and {}",
         plural(epoch.roster.len(), "member"),
-        plural(epoch.charter.rounds as usize, "round")
+        plural(epoch.protocol.rounds as usize, "round")
     );
     let mut findings = vec![Finding::good("agreement", well)];
     findings.extend(start);
     let epoch = &now.agreement.epoch;
-    let rotation = epoch.charter.rotation;
+    let rotation = epoch.protocol.rotation;
     if rotation != Rotation::EveryRound {
         let words = federation::rotation(rotation, &epoch.roster);
         findings.push(match rotation {
@@ -58,7 +58,7 @@ pub(super) fn agreement(first: &Configured, now: &Configured) -> Vec<Finding> {
             _ => Finding::good("agreement", words),
         });
     }
-    let level = epoch.charter.verification;
+    let level = epoch.protocol.verification;
     if level != Verification::Full {
         let words = federation::verification(level, &epoch.roster);
         findings.push(match level {
@@ -125,7 +125,7 @@ fn start_model(configured: &Configured) -> Option<Finding> {
         let warm = Equipment::stand_in(agreement, any, Some(&model));
         let warm = warm.map_err(|error| error.to_string())?;
         let computed = genesis_outcome(&*agreement.strategy, &*warm.equipped, agreement.seed).0;
-        match agreement.epoch.charter.start {
+        match agreement.epoch.protocol.start {
             start if start == computed => Ok(start),
             start => Err(format!(
                 "`start` is {start}, and the model gives {computed}"

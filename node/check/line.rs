@@ -12,7 +12,7 @@ const ORDINARY: f64 = 10.0;
 /// The line that every member needs; nothing where any line will do.
 pub(super) fn line(configured: &Configured) -> Option<Finding> {
     let epoch = &configured.agreement.epoch;
-    let (limit, members) = (epoch.charter.blob_limit, epoch.roster.len());
+    let (limit, members) = (epoch.protocol.blob_limit, epoch.roster.len());
     finding(limit, members, epoch.patience().as_secs_f64())
 }
 

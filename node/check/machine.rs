@@ -19,14 +19,14 @@ const JOURNAL: u64 = 64 << 20;
 /// How far clocks may differ in seconds before it is said.
 const APART: f64 = 5.0;
 
-/// Free space against what the charter's models need.
+/// Free space against what the parameter set's models need.
 pub(super) fn disk(configured: &Configured) -> Vec<Finding> {
     let epoch = &configured.agreement.epoch;
-    let charter = &epoch.charter;
+    let protocol = &epoch.protocol;
     // In every round that is kept, in the one under way and the next: a model of every member, and at
     // most as many new ones.
-    let models = 2 * epoch.roster.len() as u64 * (u64::from(charter.keep_rounds) + 2);
-    let needed = charter
+    let models = 2 * epoch.roster.len() as u64 * (u64::from(protocol.keep_rounds) + 2);
+    let needed = protocol
         .blob_limit
         .saturating_mul(models)
         .saturating_add(JOURNAL);

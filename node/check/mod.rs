@@ -196,7 +196,7 @@ fn in_force(first: &Configured, standing: Option<&PlaceOrError>) -> (Configured,
                         "the agreement in force is that of change {}, with {} and {}",
                         epoch.number,
                         plural(epoch.roster.len(), "member"),
-                        plural(epoch.charter.rounds as usize, "round")
+                        plural(epoch.protocol.rounds as usize, "round")
                     ),
                 ),
             };
@@ -308,7 +308,7 @@ pub fn check(first: &Configured, options: &CheckOptions) -> io::Result<CheckResu
         good: verdict != CheckVerdict::NotReady,
         verdict,
         silo: name,
-        federation: epoch.charter.name.clone(),
+        federation: epoch.protocol.name.clone(),
         id: format!("{:#}", epoch.federation),
         running,
         firewall: machine::firewall(configured, me),

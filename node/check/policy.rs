@@ -16,7 +16,7 @@ pub(super) fn policy(
 ) -> Vec<Finding> {
     let agreement = &configured.agreement;
     let start = first_under(agreement);
-    let limit = agreement.epoch.charter.blob_limit;
+    let limit = agreement.epoch.protocol.blob_limit;
     let names = match &configured.data {
         Data::Rows(rows) => Some(&rows.names),
         Data::Share { .. } | Data::Program => None,

@@ -1,6 +1,6 @@
 //! Lets every other member mask a known vector, and compares.
 
-use protocol::charter::RoundMode;
+use protocol::parameters::RoundMode;
 use protocol::{Epoch, Roster};
 
 use super::{AddressOutcome, CheckedPeer, Finding};
@@ -10,7 +10,7 @@ const TOPIC: &str = "rehearsal";
 
 /// A challenge of fresh random bytes, if rounds are masked.
 pub(super) fn challenge(epoch: &Epoch) -> Result<Option<[u8; 32]>, getrandom::Error> {
-    match epoch.charter.privacy.mode() {
+    match epoch.protocol.privacy.mode() {
         RoundMode::Clear | RoundMode::Named => Ok(None),
         RoundMode::Masked(_) | RoundMode::Noised(..) => {
             let mut challenge = [0; 32];

@@ -58,11 +58,11 @@ pub struct NewFederation {
     /// Rotation of the lead: every-round, every-K-rounds, on-failure, reliability or fixed [default: the
     /// scenario's]
     #[arg(long, value_name = "NAME")]
-    pub rotation: Option<protocol::charter::Rotation>,
+    pub rotation: Option<protocol::parameters::Rotation>,
     /// Members that recompute every result before it counts: full (all), committee-C (C drawn members) or
     /// inclusion (none) [default: the scenario's]
     #[arg(long, value_name = "NAME")]
-    pub verification: Option<protocol::charter::Verification>,
+    pub verification: Option<protocol::parameters::Verification>,
     /// File of aggregation groups for secure aggregation, with a table [[group]] for each, of names and
     /// weights
     #[arg(long, value_name = "FILE", conflicts_with_all = ["epsilon", "clear"])]

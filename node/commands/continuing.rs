@@ -13,7 +13,7 @@ use formatting::numbers;
 use methods::serving::mean_of_coalitions;
 use methods::strategy::shared_part;
 use protocol::Hash;
-use protocol::charter::Group;
+use protocol::parameters::Group;
 use task::TaskConfig;
 
 use super::model::NodeModels;
@@ -60,7 +60,7 @@ pub(crate) fn continue_from(options: &ContinueFederation) -> Result<(), NodeComm
         start.round,
         numbers::plain(&start.name),
         start.federation,
-        numbers::plural(agreement.epoch.charter.rounds as usize, "round"),
+        numbers::plural(agreement.epoch.protocol.rounds as usize, "round"),
         agreement.strategy_config.name()
     )?;
     if let Some(line) = agreement.protects_less() {
@@ -128,7 +128,7 @@ fn of_node(
     let start = StartModel {
         model: shared_part(&family, &model),
         federation: agreement.epoch.federation,
-        name: agreement.epoch.charter.name.clone(),
+        name: agreement.epoch.protocol.name.clone(),
         round: round.round,
         block: round.block,
         summed,

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use agreement::{Agreement, current, read_configuration};
 use ledger::{LedgerError, SourceUnit};
-use protocol::charter::RoundMode;
+use protocol::parameters::RoundMode;
 use silo::OwnContributions;
 
 use super::NodeCommandError;
@@ -112,7 +112,7 @@ impl LedgerPlan {
         agreement: &Agreement,
         wish: &CountedIn,
     ) -> Result<Self, NodeCommandError> {
-        let noise = match agreement.epoch.charter.privacy.mode() {
+        let noise = match agreement.epoch.protocol.privacy.mode() {
             RoundMode::Noised(_, noise) => noise,
             RoundMode::Clear | RoundMode::Named | RoundMode::Masked(_) => {
                 return match (&wish.ledger, &wish.new_ledger) {
@@ -300,7 +300,7 @@ fn contributed(present: &Present) -> Result<Option<String>, NodeCommandError> {
     let snapshot = store::snapshot(&institution.state);
     let records = snapshot.map_err(|why| NodeCommandError::Failed(why.to_string()))?;
     let all = own.all(&records.records).into_iter();
-    let mut noised = all.filter(|at| at.epoch != now.number || now.charter.privacy.is_noised());
+    let mut noised = all.filter(|at| at.epoch != now.number || now.protocol.privacy.is_noised());
     Ok(noised.next().map(|place| {
         let round = place.round;
         format!("this institution contributed to round {round} with noise")

@@ -231,9 +231,9 @@ pub fn check(options: &CheckAgreement) -> Result<(), NodeCommandError> {
     writeln!(
         out,
         "{}: {}, {}",
-        epoch.charter.name,
+        epoch.protocol.name,
         numbers::plural(epoch.roster.len(), "member"),
-        numbers::plural(epoch.charter.rounds as usize, "round")
+        numbers::plural(epoch.protocol.rounds as usize, "round")
     )?;
     writeln!(out, "id {:#}", epoch.federation)?;
     for line in confusing(epoch.roster.silos()) {

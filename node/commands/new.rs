@@ -26,10 +26,10 @@ pub(super) fn new(options: &NewFederation, built_in: BuiltInTexts) -> Result<(),
     let (composed, members) = composed(options, built_in)?;
     let mut plan = composed.plan;
     if let Some(rotation) = options.rotation {
-        plan.charter.rotation.0 = rotation;
+        plan.protocol.rotation.0 = rotation;
     }
     if let Some(verification) = options.verification {
-        plan.charter.verification.0 = verification;
+        plan.protocol.verification.0 = verification;
     }
     let New { text, start, pace } = agreement(&plan, &members)?;
     let beside = file.with_file_name(START);
@@ -47,12 +47,13 @@ pub(super) fn new(options: &NewFederation, built_in: BuiltInTexts) -> Result<(),
     write(file, &text)?;
     writeln!(out, "written: {}", file.display())?;
     if let Some(pace) = pace {
-        let beats = numbers::plural(pace.beats(plan.charter.beat.0) as usize, "beat");
+        let heartbeats =
+            numbers::plural(pace.heartbeats(plan.protocol.heartbeat.0) as usize, "beat");
         let line = format!(
-            "patience: one training takes {} here, so that a round waits at least {beats} for slow members \
+            "patience: one training takes {} here, so that a round waits at least {heartbeats} for slow members \
              instead of {}",
             pace.words(),
-            plan.charter.usual_patience()
+            plan.protocol.usual_patience()
         );
         writeln!(out, "{}", wrapped(&line))?;
     }

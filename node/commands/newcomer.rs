@@ -33,7 +33,7 @@ pub(super) fn join(
     (changes, now): (u64, &Agreement),
 ) -> Result<(), NodeCommandError> {
     let first = invitation.agreement().map_err(failed)?;
-    if first.epoch.charter.start != now.epoch.charter.start {
+    if first.epoch.protocol.start != now.epoch.protocol.start {
         return Err(failed(
             "the two agreements in this invitation do not belong together: do not use it, and ask its sender",
         ));

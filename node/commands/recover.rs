@@ -92,10 +92,10 @@ fn give_up(
          continue from it. Otherwise the round is repeated in a new membership epoch, with new masks{}. Once it \
          has signed, this node does nothing more in the present epoch, and that cannot be undone; if a member is \
          gone that would have to sign, name it with `rota recover --lost`.",
-        epoch.charter.name,
+        epoch.protocol.name,
         all.len(),
         said(epoch, &all),
-        told(&epoch.charter.privacy).made_anew()
+        told(&epoch.protocol.privacy).made_anew()
     );
     writeln!(io::stdout().lock(), "{}", wrapped(&text))?;
     if !agreed(&options.here, "Sign it")? {
@@ -132,7 +132,7 @@ fn explain(
         &mut out,
         &format!(
             "{}: continue with {} of {} members ({}), without {}",
-            epoch.charter.name,
+            epoch.protocol.name,
             rest.len(),
             epoch.roster.len(),
             said(epoch, rest),
@@ -144,7 +144,7 @@ fn explain(
         &format!(
             "The last final round that this node knows is {round} of {} (view {view}). The remaining members \
              compare theirs and continue from the newest round that one of them has adopted.",
-            epoch.charter.rounds
+            epoch.protocol.rounds
         ),
     )?;
     line(

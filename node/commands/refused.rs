@@ -35,7 +35,7 @@ fn refused(
     names: Option<&LocalNames>,
 ) -> Result<Vec<String>, NodeCommandError> {
     let start = first_under(agreement);
-    let limit = agreement.epoch.charter.blob_limit;
+    let limit = agreement.epoch.protocol.blob_limit;
     let refusals = policy_of(config)?.refusals(&ProposedRounds {
         agreement,
         me: Some(me),

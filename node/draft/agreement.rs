@@ -78,7 +78,7 @@ fn measured(
         let silo = study.silos.into_iter().next()?;
         let strategy = build(&plan.strategy, USUAL).ok()?;
         let learner = strategy.equip(silo.learner).ok()?;
-        let patience = plan.charter.beat.0 * plan.charter.usual_patience();
+        let patience = plan.protocol.heartbeat.0 * plan.protocol.usual_patience();
         pace(&*learner, &first.plan.task, plan.seed, patience).ok()?
     };
     Ok(pace())
@@ -110,33 +110,34 @@ pub fn agreement(plan: &FederationPlan, members: &[Joining]) -> Result<New, NewE
     };
     let names: Vec<String> = members.iter().map(|member| member.name.clone()).collect();
     let (first, start) = start(&mut task, plan, &names)?;
-    let charter = &plan.charter;
+    let protocol = &plan.protocol;
     let pace = measured(plan, &first)?;
-    let longer = pace.filter(|pace| pace.beats(charter.beat.0) > charter.usual_patience());
-    let wanted = charter
+    let longer =
+        pace.filter(|pace| pace.heartbeats(protocol.heartbeat.0) > protocol.usual_patience());
+    let wanted = protocol
         .usual_patience()
-        .max(pace.map_or(0, |pace| pace.beats(charter.beat.0)));
+        .max(pace.map_or(0, |pace| pace.heartbeats(protocol.heartbeat.0)));
     let new = NewDraft {
         name: plan.name.clone(),
         rounds: plan.rounds,
         seed: plan.seed,
         start: first.start,
-        beat: charter.beat,
+        heartbeat: protocol.heartbeat,
         patience: enough_patience(
             wanted,
             first.largest,
             // More may be added to the text.
             members.len().max(USUAL),
-            charter.beat.0,
+            protocol.heartbeat.0,
         ),
-        view_timeout: charter.view_timeout,
-        min_contributions: charter.min_contributions,
-        keep_rounds: charter.keep_rounds,
+        view_timeout: protocol.view_timeout,
+        min_contributions: protocol.min_contributions,
+        keep_rounds: protocol.keep_rounds,
         blob_limit: first.largest,
-        max_model_norm: charter.max_model_norm,
-        max_weight: charter.max_weight,
-        rotation: charter.rotation.0,
-        verification: charter.verification.0,
+        max_model_norm: protocol.max_model_norm,
+        max_weight: protocol.max_weight,
+        rotation: protocol.rotation.0,
+        verification: protocol.verification.0,
         names_shown: first.names == Names::Shown,
         privacy: plan.privacy.clone(),
         task,

@@ -5,7 +5,7 @@
 
 use std::path::Path;
 
-use agreement::{CharterConfig, DraftCheck, FileError, PrivacyTable, SCENARIO_FORMAT, TomlText};
+use agreement::{DraftCheck, FileError, PrivacyTable, ProtocolConfig, SCENARIO_FORMAT, TomlText};
 use learn::external::LearnerConfig;
 use methods::strategy::StrategyConfig;
 use protocol::roster::MOST_MEMBERS;
@@ -34,7 +34,7 @@ pub struct FederationPlan {
     /// Strategy by which the members learn.
     pub strategy: StrategyConfig,
     /// Rules of the rounds.
-    pub charter: CharterConfig,
+    pub protocol: ProtocolConfig,
     /// What members see of each other's contributions; `None`: every model.
     pub privacy: Option<PrivacyTable>,
 }
@@ -77,8 +77,7 @@ struct PlanFile {
     learner: Option<LearnerConfig>,
     strategy: StrategyConfig,
     #[serde(default)]
-    #[serde(rename = "protocol")]
-    charter: CharterConfig,
+    protocol: ProtocolConfig,
     privacy: Option<PrivacyTable>,
     format: Option<IgnoredAny>,
     description: Option<IgnoredAny>,
@@ -136,7 +135,7 @@ impl FederationPlan {
             task: raw.task,
             learner: raw.learner,
             strategy,
-            charter: raw.charter,
+            protocol: raw.protocol,
             privacy: raw.privacy,
         };
         plan.checked().check(source, MOST_MEMBERS)?;
@@ -152,7 +151,7 @@ impl FederationPlan {
             rounds: self.rounds,
             task: &self.task,
             strategy: &self.strategy,
-            charter: &self.charter,
+            protocol: &self.protocol,
             privacy: self.privacy.as_ref(),
         }
     }

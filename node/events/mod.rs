@@ -249,7 +249,7 @@ pub enum NodeEvent {
         patience: f64,
         /// Rounds in a row of which that is so.
         in_a_row: usize,
-        /// The patience in beats that would be enough; null where that is not the reason.
+        /// The patience in heartbeats that would be enough; null where that is not the reason.
         suggested_patience: Option<u32>,
     },
     /// A round was over without this silo's model, although its lead had signed that it has it.

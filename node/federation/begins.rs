@@ -95,8 +95,8 @@ pub fn begins(agreement: &Agreement) -> Result<String, BeginFault> {
 /// # Errors
 /// [`BeginFault`]: as of [`begins`].
 pub fn follows(agreement: &Agreement) -> Result<String, BeginFault> {
-    let charter = &agreement.epoch.charter;
-    let start = charter.start;
+    let protocol = &agreement.epoch.protocol;
+    let start = protocol.start;
     if let Some(continues) = &agreement.continues {
         return Ok(format!(
             "`start` is {start}; it follows from the model of round {} of {}, and a node that has the \
@@ -109,7 +109,7 @@ pub fn follows(agreement: &Agreement) -> Result<String, BeginFault> {
     }
     match first_under(agreement) {
         Ok(first) => {
-            let limit = charter.blob_limit;
+            let limit = protocol.blob_limit;
             let stale = StaleKeys {
                 start: (first.start != start).then_some((start, first.start)),
                 limit: (first.largest > limit).then_some((limit, first.largest)),

@@ -8,7 +8,9 @@ use methods::Params;
 use methods::strategy::{
     Names, StrategyConfig, StrategyError, build, largest_contribution, warm_started,
 };
-use protocol::charter::{Charter, CharterError, Epoch, Genesis, Group, Masked, Privacy, Sums};
+use protocol::parameters::{
+    Epoch, Genesis, Group, Masked, ParametersError, Privacy, ProtocolParameters, Sums,
+};
 use protocol::roster::{Silo, faulty};
 use protocol::{Hash, PublicKey};
 use silo::genesis_outcome;
@@ -70,9 +72,9 @@ pub enum ContinueError {
     /// The strategy.
     #[error(transparent)]
     Strategy(#[from] StrategyError),
-    /// The members, or the numbers of the charter.
+    /// The members, or the numbers of the parameter set.
     #[error(transparent)]
-    Charter(#[from] CharterError),
+    ProtocolParameters(#[from] ParametersError),
     /// A member that there is not.
     #[error("there is no member {0:?} to leave out; there are {1}")]
     NoMember(String, String),
@@ -105,7 +107,7 @@ pub enum ContinueError {
     Encode(String),
 }
 
-/// The agreement of a new federation with the task, the charter and the privacy of `earlier`, which starts from
+/// The agreement of a new federation with the task, the parameter set and the privacy of `earlier`, which starts from
 /// `start`. Nothing of the earlier agreement is passed over: each of its parts is named here.
 ///
 /// # Errors
@@ -160,15 +162,15 @@ pub fn continued(
         round: start.round,
         block: start.block,
         model: Hash(start.model.hash()),
-        seen: Seen::under(&epoch.charter),
+        seen: Seen::under(&epoch.protocol),
         summed: start.summed.clone(),
     };
-    let Charter {
+    let ProtocolParameters {
         name,
         work: _,
         start: _,
         rounds: _,
-        beat_ms,
+        heartbeat_ms,
         patience,
         view_timeout,
         min_contributions,
@@ -178,21 +180,21 @@ pub fn continued(
         blob_limit: _,
         keep_rounds,
         discovery,
-    } = &epoch.charter;
+    } = &epoch.protocol;
     let privacy = privacy_of(privacy, changes, &names, built.names() == Names::Shown)?;
-    let charter = Charter {
+    let protocol = ProtocolParameters {
         name: changes.name.clone().unwrap_or_else(|| name.clone()),
         work: work(&task, &strategy_config, earlier, &continues)?,
         start: genesis_outcome(&*built, &*learner, *seed).0,
         rounds,
-        beat_ms: *beat_ms,
+        heartbeat_ms: *heartbeat_ms,
         patience: *patience,
         view_timeout: fitting(*view_timeout, before, count),
         min_contributions: match (&privacy, before == count) {
             (_, true) => *min_contributions,
             // As for a change of members: enough of them to open the sums.
             (Privacy::Masked(_), false) => {
-                epoch.charter.for_members(before, count).min_contributions
+                epoch.protocol.for_members(before, count).min_contributions
             }
             (_, false) => default_min_contributions(count),
         },
@@ -213,8 +215,8 @@ pub fn continued(
         .map(|silo| reached(silo).unwrap_or_default())
         .collect();
     let first = Epoch::first_in(
-        epoch.format.max(charter.privacy.since()),
-        &Genesis { silos, charter },
+        epoch.format.max(protocol.privacy.since()),
+        &Genesis { silos, protocol },
     )?;
     checked(&Agreement {
         epoch: Arc::new(first),
@@ -411,7 +413,7 @@ fn domains(
     Ok(task)
 }
 
-/// As many beats as before, and one for each more member that may be Byzantine.
+/// As many heartbeats as before, and one for each more member that may be Byzantine.
 fn fitting(view_timeout: u32, before: usize, now: usize) -> u32 {
     view_timeout + faulty(now).saturating_sub(faulty(before)) as u32
 }

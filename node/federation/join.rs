@@ -288,7 +288,7 @@ impl Join<'_> {
              # [[peer]]\n\
              # name = {}\n\
              # addresses = [\"/dns/rota.example.org/udp/4001/quic-v1\"]\n{policy}",
-            epoch.charter.name,
+            epoch.protocol.name,
             path(self.identity)?,
             place,
             listen?.join(", "),

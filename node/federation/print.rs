@@ -40,7 +40,7 @@ pub fn page(printed: &Printed<'_>) -> String {
     let agreement = printed.agreement;
     let epoch = &agreement.epoch;
     let name = plain(epoch.roster.name(printed.me));
-    let federation = plain(&epoch.charter.name);
+    let federation = plain(&epoch.protocol.name);
     let style = format!("{}{STYLE}", palette::variables());
     let page = html! {
         (DOCTYPE)

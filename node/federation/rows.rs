@@ -89,7 +89,7 @@ pub fn beyond(agreement: &Agreement, me: MemberIndex, own: u64) -> Option<String
 pub fn exceeds(agreement: &Agreement, me: MemberIndex, own: u64) -> bool {
     let silo = agreement.epoch.roster.silos().get(me.at());
     let declared = silo.and_then(|silo| silo.rows);
-    let noised = agreement.epoch.charter.privacy.is_noised();
+    let noised = agreement.epoch.protocol.privacy.is_noised();
     noised && declared.is_some_and(|declared| own > declared)
 }
 

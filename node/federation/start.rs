@@ -57,7 +57,7 @@ pub enum FirstError {
     Limit {
         /// Bytes of a model.
         size: u64,
-        /// The largest contribution that the charter allows, in bytes.
+        /// The largest contribution that the parameter set allows, in bytes.
         limit: u64,
     },
     /// Models that this machine cannot hold.
@@ -105,7 +105,7 @@ fn fits(task: &TaskConfig, limit: u64) -> Result<(), FirstError> {
 /// Why models of an agreement may not be sent under it, or cannot be held here, in a sentence without a full stop;
 /// `None` where they can. Asked before an agreement is signed, and of every text before more of it is computed.
 pub fn too_large(agreement: &Agreement) -> Option<String> {
-    let fits = fits(&agreement.task, agreement.epoch.charter.blob_limit);
+    let fits = fits(&agreement.task, agreement.epoch.protocol.blob_limit);
     fits.err().map(|error| error.to_string())
 }
 
@@ -114,7 +114,7 @@ pub fn too_large(agreement: &Agreement) -> Option<String> {
 /// # Errors
 /// [`FirstError`]: a task or a strategy that cannot be used.
 pub fn first_under(agreement: &Agreement) -> Result<FederationStart, FirstError> {
-    fits(&agreement.task, agreement.epoch.charter.blob_limit)?;
+    fits(&agreement.task, agreement.epoch.protocol.blob_limit)?;
     let silos = agreement.epoch.roster.silos().iter();
     let names: Vec<String> = silos.map(|silo| silo.name.clone()).collect();
     let strategy = &agreement.strategy_config;

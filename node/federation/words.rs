@@ -3,7 +3,7 @@
 use agreement::{Agreement, DeltaDoubt, Draft, confusing};
 use methods::strategy::StrategyConfig;
 use protocol::Roster;
-use protocol::charter::{Rotation, Verification};
+use protocol::parameters::{Rotation, Verification};
 use protocol::verification::odds;
 use task::TaskConfig;
 use task::data::Target;
@@ -23,11 +23,11 @@ pub fn words(agreement: &Agreement) -> Vec<String> {
 /// The agreement in sentences and lists, one line each, for an institution.
 pub fn words_for(agreement: &Agreement, own: &OwnSide) -> Vec<String> {
     let epoch = &agreement.epoch;
-    let (charter, roster) = (&epoch.charter, &epoch.roster);
+    let (protocol, roster) = (&epoch.protocol, &epoch.roster);
     let mut lines = vec![
         format!(
             "{}, a federation of {}",
-            charter.name,
+            protocol.name,
             numbers::plural(roster.len(), "member")
         ),
         format!("id {:#}", epoch.federation),
@@ -107,12 +107,12 @@ pub fn words_for(agreement: &Agreement, own: &OwnSide) -> Vec<String> {
             .into(),
         f => format!("  up to {f} of {}, in any way (Byzantine), also if they collude", roster.len()),
     });
-    lines.push(format!("  {}", rotation(charter.rotation, roster)));
-    lines.push(format!("  {}", verification(charter.verification, roster)));
+    lines.push(format!("  {}", rotation(protocol.rotation, roster)));
+    lines.push(format!("  {}", verification(protocol.verification, roster)));
     lines.push(format!(
         "  a round waits {} for a slow member, and needs {} contributions",
-        numbers::seconds(charter.beat_ms as f64 / 1000.0 * f64::from(charter.patience)),
-        charter.min_contributions
+        numbers::seconds(protocol.heartbeat_ms as f64 / 1000.0 * f64::from(protocol.patience)),
+        protocol.min_contributions
     ));
     if let Some(share) = agreement.max_weight {
         lines.push(format!(

@@ -125,7 +125,7 @@ fn served(
         model,
     }) = found
     else {
-        return if round.round < agreement.epoch.charter.rounds {
+        return if round.round < agreement.epoch.protocol.rounds {
             Ok(None)
         } else {
             Err(ModelError::NotChosen {
@@ -250,12 +250,12 @@ fn origin(
     Origin {
         which: which.into(),
         about,
-        federation: epoch.charter.name.clone(),
+        federation: epoch.protocol.name.clone(),
         id: format!("{:#}", epoch.federation),
         members: epoch.roster.len(),
         strategy: agreement.strategy_config.name().into(),
         round: round.round,
-        rounds: epoch.charter.rounds,
+        rounds: epoch.protocol.rounds,
         coalition: coalition.map(|at| Coalition {
             number: at + 1,
             of: round.models.len(),

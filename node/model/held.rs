@@ -89,7 +89,7 @@ impl HeldRounds {
                 journal: journal.federation,
             });
         }
-        let keep = agreement.epoch.charter.keep_rounds as usize;
+        let keep = agreement.epoch.protocol.keep_rounds as usize;
         Self::among(folder, &journal.records, keep).ok_or_else(|| {
             match LostRound::all(folder, &journal.records, 1).first() {
                 Some(lost) => lost.error(folder),

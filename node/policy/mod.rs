@@ -104,7 +104,7 @@ impl SitePolicy {
     /// That nothing counts what rounds with noise tell about the institution's rows, in a sentence without a full
     /// stop; `None` where something does, or there is no noise.
     pub(crate) fn uncounted(&self, agreement: &Agreement) -> Option<String> {
-        let noised = agreement.epoch.charter.privacy.is_noised();
+        let noised = agreement.epoch.protocol.privacy.is_noised();
         (noised && self.declines_ledger()).then(|| {
             "no ledger counts what this institution discloses (`ledger = false` in [policy] of its node.toml): \
              epsilon is that of this federation alone, whatever else was learned from the same rows"

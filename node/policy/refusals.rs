@@ -3,7 +3,7 @@
 use agreement::{Agreement, Mode};
 use ledger::{LedgerContents, LedgerError, SourceUnit};
 use protocol::MemberIndex;
-use protocol::charter::RoundMode;
+use protocol::parameters::RoundMode;
 use task::TaskConfig;
 use task::schema::LocalNames;
 
@@ -79,12 +79,12 @@ impl SitePolicy {
                    institution's rows: `rota federation sign` makes one or takes the one that there is, or a person \
                    writes `ledger = false` into [policy] of node.toml";
         let refusal = || PolicyRefusal::new("ledger", why.into());
-        (agreement.epoch.charter.privacy.is_noised() && !counted).then(refusal)
+        (agreement.epoch.protocol.privacy.is_noised() && !counted).then(refusal)
     }
 
     fn mode(&self, of: &ProposedRounds<'_>) -> Option<String> {
         let allowed = self.table.modes.as_ref()?;
-        let mode = Mode::of(&of.agreement.epoch.charter.privacy);
+        let mode = Mode::of(&of.agreement.epoch.protocol.privacy);
         if allowed.contains(&mode) {
             return None;
         }
@@ -121,7 +121,7 @@ impl SitePolicy {
     }
 
     fn rows(&self, of: &ProposedRounds<'_>) -> Option<String> {
-        let noised = of.agreement.epoch.charter.privacy.is_noised();
+        let noised = of.agreement.epoch.protocol.privacy.is_noised();
         // With noise one row must not decide whether the institution takes part: the number is the agreed one.
         let (rows, what) = match noised {
             true => (declared(of.agreement, of.me?)?, "has declared"),
@@ -139,7 +139,7 @@ impl SitePolicy {
     /// requires: its node would take part all the same, because that it does not would tell of the rows.
     pub(crate) fn few_rows(&self, agreement: &Agreement, own: u64) -> Option<String> {
         let fewest = self.table.fewest_rows;
-        let noised = agreement.epoch.charter.privacy.is_noised();
+        let noised = agreement.epoch.protocol.privacy.is_noised();
         (noised && own < fewest).then(|| {
             format!(
                 "this institution trains on {own} rows, and [policy] requires at least {fewest} (`min-rows`). \
@@ -151,7 +151,7 @@ impl SitePolicy {
 
     fn sum(&self, of: &ProposedRounds<'_>) -> Option<String> {
         let fewest = self.table.smallest_sum;
-        let masked = match of.agreement.epoch.charter.privacy.mode() {
+        let masked = match of.agreement.epoch.protocol.privacy.mode() {
             RoundMode::Clear | RoundMode::Named => return None,
             RoundMode::Masked(masked) => masked,
             RoundMode::Noised(masked, _) => {
@@ -165,7 +165,7 @@ impl SitePolicy {
             }
         };
         let name = of.me.map(|me| of.agreement.epoch.roster.name(me));
-        let own = |group: &&protocol::charter::Group| {
+        let own = |group: &&protocol::parameters::Group| {
             let mut authors = group.authors.iter();
             authors.any(|(author, _)| Some(author.as_str()) == name)
         };
@@ -180,7 +180,7 @@ impl SitePolicy {
 
     fn colluders(&self, of: &ProposedRounds<'_>) -> Option<String> {
         let withstood = self.table.colluders?;
-        let Some(masked) = of.agreement.epoch.charter.privacy.masked() else {
+        let Some(masked) = of.agreement.epoch.protocol.privacy.masked() else {
             return Some(
                 "rounds are in clear, so that any member sees this institution's models, and [policy] has \
                  `colluders`"
@@ -271,7 +271,7 @@ fn other_unit(
     contents: &LedgerContents,
     of: &ProposedRounds<'_>,
 ) -> Option<String> {
-    let noise = match of.agreement.epoch.charter.privacy.mode() {
+    let noise = match of.agreement.epoch.protocol.privacy.mode() {
         RoundMode::Noised(_, noise) => noise,
         RoundMode::Clear | RoundMode::Named | RoundMode::Masked(_) => return None,
     };
@@ -289,7 +289,7 @@ fn other_unit(
 /// That there is a limit, and no noise.
 fn without_noise(source: &SourceLimits, of: &ProposedRounds<'_>) -> Option<PolicyRefusal> {
     let limit = source.needs_noise()?;
-    let mode = match Mode::of(&of.agreement.epoch.charter.privacy) {
+    let mode = match Mode::of(&of.agreement.epoch.protocol.privacy) {
         Mode::MaskedNoised => return None,
         mode @ (Mode::Clear | Mode::Masked) => mode.name(),
     };

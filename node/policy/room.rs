@@ -33,8 +33,8 @@ impl<'a> RoundsToCome<'a> {
         agreement: &Agreement,
     ) -> Option<Self> {
         let epoch = &agreement.epoch;
-        // The charter of an agreement has no noise that bounds nothing.
-        let cost = Cost::of(&epoch.charter.privacy).ok()?;
+        // The parameter set of an agreement has no noise that bounds nothing.
+        let cost = Cost::of(&epoch.protocol.privacy).ok()?;
         if cost == Cost::NoBound {
             return None;
         }

@@ -194,7 +194,7 @@ fn smallest_sum() {
 
 #[test]
 fn colluders() {
-    let agreed = masked().epoch.charter.privacy.masked().unwrap().colluders;
+    let agreed = masked().epoch.protocol.privacy.masked().unwrap().colluders;
     for (withstood, expected) in [(agreed, vec![]), (agreed + 1, vec!["colluders"])] {
         let text = format!("colluders = {withstood}\nledger = false");
         let policy = policy(Path::new("/house"), &text);
@@ -356,7 +356,7 @@ fn epsilon_and_epsilon_alone_refuse_rounds_without_noise() {
 
 /// Returns what holds after so many of the differentially private rounds, at this δ: ε and ε_alone.
 fn after(rounds: u64, delta: f64) -> (f64, f64) {
-    let cost = Cost::of(&noised(rounds, "").epoch.charter.privacy).unwrap();
+    let cost = Cost::of(&noised(rounds, "").epoch.protocol.privacy).unwrap();
     let mut accountant = Accountant::new();
     cost.spend(&mut accountant, rounds);
     let bound = accountant.bound(Delta::new(delta).unwrap());
@@ -444,7 +444,7 @@ fn what_the_ledger_holds_leaves_less_room_and_own_rounds_are_counted_once() {
         let contribution = Contribution {
             place,
             commitment: Hash::of(&[epoch as u8, round as u8]),
-            cost: Cost::of(&agreement.epoch.charter.privacy).unwrap(),
+            cost: Cost::of(&agreement.epoch.protocol.privacy).unwrap(),
         };
         let file = policy.source.as_ref().unwrap().file();
         file.record(&contribution).unwrap();
@@ -552,7 +552,7 @@ fn the_line_of_a_ledger_names_both_numbers_their_limits_and_delta() {
         commitment: Hash::of(&[round as u8]),
         cost,
     };
-    let cost = Cost::of(&agreement.epoch.charter.privacy).unwrap();
+    let cost = Cost::of(&agreement.epoch.protocol.privacy).unwrap();
     source.file().record(&contribution(1, cost)).unwrap();
     let bound = source.read().unwrap().bound(source.limits.delta);
     assert_eq!(

@@ -46,7 +46,7 @@ impl ContributionHistory {
             now: epoch.number,
             began: epoch.began.round,
             over: epoch.began.round,
-            agreed: epoch.charter.rounds,
+            agreed: epoch.protocol.rounds,
             shown: BTreeSet::new(),
             prepared: BTreeSet::new(),
             unseen: BTreeSet::new(),
@@ -122,7 +122,7 @@ impl ContributionHistory {
         self.costs.insert(next.number, cost(next));
         self.now = next.number;
         (self.began, self.over) = (next.began.round, next.began.round);
-        self.agreed = next.charter.rounds;
+        self.agreed = next.protocol.rounds;
     }
 
     /// Returns what it is once a change of the agreement has come into force that is only proposed.
@@ -132,7 +132,7 @@ impl ContributionHistory {
         after.ends();
         (after.now, after.began) = (self.now + 1, self.over);
         after.costs.insert(after.now, cost(epoch));
-        after.agreed = epoch.charter.rounds;
+        after.agreed = epoch.protocol.rounds;
         after
     }
 
@@ -150,10 +150,10 @@ impl ContributionHistory {
     }
 }
 
-/// Returns what a contribution in an epoch costs. No charter has noise that bounds nothing; one that had it would
+/// Returns what a contribution in an epoch costs. No parameter set has noise that bounds nothing; one that had it would
 /// have no bound.
 fn cost(epoch: &Epoch) -> Cost {
-    Cost::of(&epoch.charter.privacy).unwrap_or(Cost::NoBound)
+    Cost::of(&epoch.protocol.privacy).unwrap_or(Cost::NoBound)
 }
 
 fn ends_epoch(record: &JournalRecord) -> bool {

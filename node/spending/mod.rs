@@ -71,15 +71,15 @@ pub struct LedgerBounds {
 impl Spending {
     /// By an agreement alone: what was told under another one is not known.
     pub fn under(agreement: &Agreement) -> Self {
-        let charter = &agreement.epoch.charter;
+        let protocol = &agreement.epoch.protocol;
         Self {
             so_far: None,
-            to_come: charter.rounds,
-            agreed: charter.rounds,
+            to_come: protocol.rounds,
+            agreed: protocol.rounds,
             uncounted: false,
             spent: Accountant::new(),
-            // No charter has noise that bounds nothing.
-            cost: Cost::of(&charter.privacy).unwrap_or(Cost::NoBound),
+            // No parameter set has noise that bounds nothing.
+            cost: Cost::of(&protocol.privacy).unwrap_or(Cost::NoBound),
             ledger: None,
         }
     }

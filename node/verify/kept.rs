@@ -66,7 +66,7 @@ impl KeptChain {
 
     /// The federation's name.
     pub(crate) fn federation(&self) -> &str {
-        &self.agreement.epoch.charter.name
+        &self.agreement.epoch.protocol.name
     }
 
     /// The secure-aggregation round of this number, with its epoch and the outcome that a quorum has certified, if that
@@ -195,7 +195,7 @@ fn open(
     let gone = "masked vectors and unmaskings are not kept here any more, or this silo did not open the sums";
     let unmaskings = unmaskings.ok_or(gone)?;
     let epoch = &config.member.epoch;
-    let first = epoch.number == 0 && of.round.state == epoch.charter.start;
+    let first = epoch.number == 0 && of.round.state == epoch.protocol.start;
     let state = if first {
         Replay::new(config)
     } else {

@@ -1,4 +1,4 @@
-//! Computes final rounds again, as far as their sheets and models are still here.
+//! Computes final rounds again, as far as their manifests and models are still here.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 use agreement::Agreement;
 use learn::TaskStudy;
 use methods::Params;
-use protocol::message::{Learning, Sheet};
+use protocol::message::{Learning, RoundManifest};
 use protocol::work::FinalMasked;
 use protocol::{Hash, MemberIndex, SecretKey, member};
 use serde::Serialize;
-use silo::outcome::{Document, read_sheet};
+use silo::outcome::{Document, read_manifest};
 use silo::rounds::read_unmaskings;
 use silo::{Adopted, Replay, SiloConfig};
 use task::TaskConfig;
@@ -181,7 +181,7 @@ impl CheckedRound<'_> {
         let here = |hash: &Hash| blob(hash).is_some();
         match self {
             Self::Clear(_, learning) => {
-                let Some(sheet) = sheet(folder, adopted, learning) else {
+                let Some(manifest) = manifest(folder, adopted, learning) else {
                     return Ok(Some(
                         "sheets and models are not kept here any more, or this silo did not compute them",
                     ));
@@ -189,17 +189,21 @@ impl CheckedRound<'_> {
                 let Some(state) = state else {
                     return Ok(Some(NO_STATE));
                 };
-                if !sheet.entries.iter().all(|entry| here(&entry.fields.blob)) {
+                if !manifest
+                    .entries
+                    .iter()
+                    .all(|entry| here(&entry.fields.blob))
+                {
                     return Ok(Some("the models of their entries are not all here"));
                 }
-                let (entries, signers) = (sheet.entries.len(), learning.inclusions.len());
+                let (entries, signers) = (manifest.entries.len(), learning.inclusions.len());
                 if entries != signers {
                     return Err(format!(
                         "round {}: the sheet has {entries} entries, and {signers} members signed it",
                         learning.round
                     ));
                 }
-                state.round(learning, &sheet, blob)?;
+                state.round(learning, &manifest, blob)?;
             }
             Self::Masked { of, outcome } => {
                 let Some(outcome) = outcome else {
@@ -236,7 +240,7 @@ pub(super) fn compute(
 ) -> Result<Computed, String> {
     let epoch = &config.member.epoch;
     let first = Replay::new(config);
-    let (start, agreed) = (first.outcome(), epoch.charter.start);
+    let (start, agreed) = (first.outcome(), epoch.protocol.start);
     if epoch.number == 0 && start != agreed {
         return Err(format!(
             "the start of the federation: agreed {agreed}, computed {start}"
@@ -260,7 +264,7 @@ pub(super) fn compute(
         }
         let block = learning.block();
         let Some(adopted) = adopted.iter().find(|of| of.block == block.0) else {
-            let keep = epoch.charter.keep_rounds as usize;
+            let keep = epoch.protocol.keep_rounds as usize;
             let rounds = adopted.iter().map(|adopted| adopted.round).collect();
             computed.skip(round, not_noted(round, &rounds, keep));
             continue;
@@ -295,8 +299,8 @@ fn not_noted(round: u64, adopted: &BTreeSet<u64>, keep: usize) -> &'static str {
     }
 }
 
-/// The sheet of a round, among the blobs of the round.
-fn sheet(folder: &Path, adopted: &Adopted, learning: &Learning) -> Option<Sheet> {
+/// The manifest of a round, among the blobs of the round.
+fn manifest(folder: &Path, adopted: &Adopted, learning: &Learning) -> Option<RoundManifest> {
     let document = store::blob(folder, &Hash(adopted.outcome))?;
     let document = Document::read(&document).ok()?;
     let models: Vec<Hash> = document.all_models().collect();
@@ -305,8 +309,8 @@ fn sheet(folder: &Path, adopted: &Adopted, learning: &Learning) -> Option<Sheet>
         hash.0 != adopted.outcome && !models.contains(hash) && !document.entries.contains(hash)
     });
     others.find_map(|hash| {
-        let sheet = read_sheet(&store::blob(folder, &hash)?)?;
-        (sheet.root() == learning.sheet).then_some(sheet)
+        let manifest = read_manifest(&store::blob(folder, &hash)?)?;
+        (manifest.root() == learning.manifest).then_some(manifest)
     })
 }
 

@@ -256,7 +256,7 @@ impl StateFolder<'_> {
             left_out,
         } = self.rounds(&chain, &outcomes, &adoptions, data)?;
         Ok(Verified {
-            federation_name: epoch.charter.name.clone(),
+            federation_name: epoch.protocol.name.clone(),
             federation: format!("{:#}", epoch.federation),
             silo: self.name(&chain),
             blocks: chain.blocks.len(),
@@ -391,7 +391,7 @@ impl StateFolder<'_> {
     /// Checks the bytes of all blobs that are kept. Gives how many there are, and how many are not
     /// here.
     fn blobs(&self, adoptions: &[Adopted]) -> Result<(usize, usize), String> {
-        let keep = self.epoch().charter.keep_rounds as usize;
+        let keep = self.epoch().protocol.keep_rounds as usize;
         let (mut good, mut missing) = (BTreeSet::new(), BTreeSet::new());
         for adopted in adoptions.iter().rev().take(keep).rev() {
             let personal = adopted.personal;

@@ -1,5 +1,5 @@
 //! The audit after a run: all members must hold the same chain, and every outcome on it must follow
-//! from its sheet and its decision.
+//! from its manifest and its decision.
 
 use bytes::Bytes;
 use protocol::message::Block;
@@ -40,10 +40,10 @@ pub(crate) fn audit(
     let blob = |hash: &Hash| -> Option<Bytes> { stores.iter().find_map(|store| store.get(hash)) };
     let mut rounds = 0;
     for learning in longest.iter().filter_map(Block::learning) {
-        let sheet = recorder.sheet(&learning.sheet);
-        let sheet =
-            sheet.ok_or_else(|| format!("the sheet of round {} was never sent", learning.round))?;
-        replay.round(learning, &sheet, blob)?;
+        let manifest = recorder.manifest(&learning.manifest);
+        let manifest = manifest
+            .ok_or_else(|| format!("the sheet of round {} was never sent", learning.round))?;
+        replay.round(learning, &manifest, blob)?;
         rounds += 1;
     }
     Ok(rounds)

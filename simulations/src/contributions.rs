@@ -42,7 +42,7 @@ impl AuthorMerges {
 }
 
 impl Contributions {
-    /// Puts the entries of a sheet, with the row of losses that the author of each measured, in the order
+    /// Puts the entries of a manifest, with the row of losses that the author of each measured, in the order
     /// of their authors.
     pub(crate) fn new(round: u64, entries: Vec<(MemberIndex, Bytes, Option<Vec<f64>>)>) -> Self {
         let (mut models, mut rows) = (Vec::new(), Vec::new());
@@ -81,7 +81,7 @@ pub struct CrossLosses {
 }
 
 impl CrossLosses {
-    /// The rows of a sheet in the order of their authors; `None` where an author has no row, or nobody
+    /// The rows of a manifest in the order of their authors; `None` where an author has no row, or nobody
     /// is there.
     pub(crate) fn new(round: u64, mut rows: Vec<(MemberIndex, Option<Vec<f64>>)>) -> Option<Self> {
         let mut order: Vec<usize> = (0..rows.len()).collect();

@@ -14,7 +14,7 @@ use silo::{Notice, SeededSecrets, SiloHandle, Stopped, spawn};
 use tokio::time::sleep_until;
 
 use crate::contributions::AuthorMerges;
-use crate::environment::{Environment, Own};
+use crate::environment::{EnvironmentFactory, Own};
 use crate::error::RunError;
 use crate::federation::{Federation, life};
 use crate::options::RoundDone;
@@ -60,7 +60,7 @@ struct Actor {
 
 /// A run that has ended.
 pub(crate) struct Directed<'a> {
-    pub(crate) environment: Box<dyn Environment + 'a>,
+    pub(crate) environment: Box<dyn EnvironmentFactory + 'a>,
     /// True if every silo that follows the protocol was complete, except those killed without a restart.
     pub(crate) complete: bool,
     pub(crate) stops: Vec<SiloStop>,
@@ -70,7 +70,7 @@ pub(crate) struct Directed<'a> {
 /// Directs one run of a federation.
 pub(crate) struct Director<'a> {
     federation: &'a Federation,
-    environment: Box<dyn Environment + 'a>,
+    environment: Box<dyn EnvironmentFactory + 'a>,
     recorder: Recorder,
     actors: Vec<Actor>,
     actions: BTreeMap<(Duration, usize), Action>,
@@ -86,7 +86,7 @@ pub(crate) struct Director<'a> {
 impl<'a> Director<'a> {
     pub(crate) fn new(
         federation: &'a Federation,
-        environment: Box<dyn Environment + 'a>,
+        environment: Box<dyn EnvironmentFactory + 'a>,
         recorder: Recorder,
         faults: &[Fault],
     ) -> Result<Self, RunError> {
@@ -261,11 +261,11 @@ impl<'a> Director<'a> {
         let drawn = life(self.federation.seed, member, actor.starts);
         config.member.seed = drawn;
         let secrets = SeededSecrets::new(&drawn);
-        let surroundings = self
+        let environment = self
             .environment
             .start(member, Own { feed, secrets })
             .map_err(RunError::Environment)?;
-        let handle = spawn(config, surroundings);
+        let handle = spawn(config, environment);
         actor.handle = Some(handle.map_err(|error| RunError::Setup(error.to_string()))?);
         Ok(())
     }
@@ -347,7 +347,7 @@ impl<'a> Director<'a> {
                 self.look_at_entries(*round, block);
                 progress(&RoundDone {
                     round: *round,
-                    rounds: self.federation.epoch.charter.rounds,
+                    rounds: self.federation.epoch.protocol.rounds,
                     led: Some(Led {
                         view: *view,
                         lead: self.federation.epoch.roster.name(*lead).into(),
@@ -384,7 +384,7 @@ impl<'a> Director<'a> {
             let merges = self.merges(round, block, blob);
             self.recorder.keep_contributions(round, block, merges, blob);
         }
-        if !self.federation.epoch.charter.shows_names() {
+        if !self.federation.epoch.protocol.shows_names() {
             self.recorder.compare_entries(block, blob);
         }
     }
@@ -407,7 +407,7 @@ impl<'a> Director<'a> {
                 RoundBase::after(config, round - 1, outcome, state)
             }
         };
-        let (authors, signed) = self.recorder.final_sheet(block)?;
+        let (authors, signed) = self.recorder.final_manifest(block)?;
         let tree = base.merge_tree(config, &signed, blob)?;
         Some(AuthorMerges::new(tree, &authors))
     }
@@ -417,7 +417,7 @@ impl<'a> Director<'a> {
         let members = self.actors.len();
         let failed = |actor: &&Actor| actor.failed == Some(round);
         let silos = self.actors.iter().filter(failed).count();
-        let minimum = usize::from(self.federation.epoch.charter.min_contributions);
+        let minimum = usize::from(self.federation.epoch.protocol.min_contributions);
         if round <= self.done || members - silos >= minimum {
             return Ok(());
         }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use protocol::MemberIndex;
 use serde::Serialize;
-use silo::{Checks, Feed, SeededSecrets, Surroundings};
+use silo::{Checks, Feed, SeededSecrets, SiloEnvironment};
 
 use crate::disk::{Disk, SharedBlobs};
 use crate::federation::Federation;
@@ -96,17 +96,17 @@ pub struct Own {
     pub secrets: SeededSecrets,
 }
 
-/// Gives silos their surroundings, and withdraws them when a silo stops.
-pub trait Environment {
+/// Gives silos their environment, and withdraws them when a silo stops.
+pub trait EnvironmentFactory {
     /// The kind of network in it.
     fn mesh(&self) -> Mesh;
 
-    /// Surroundings for a member that starts or restarts. What it made durable before is still
+    /// Environment for a member that starts or restarts. What it made durable before is still
     /// there.
     ///
     /// # Errors
-    /// Why the surroundings cannot be set up, as a sentence.
-    fn start(&mut self, member: MemberIndex, own: Own) -> Result<Surroundings, String>;
+    /// Why the environment cannot be set up, as a sentence.
+    fn start(&mut self, member: MemberIndex, own: Own) -> Result<SiloEnvironment, String>;
 
     /// A member stops, as in a power cut. Its journal and blobs are lost too if `journal_lost`.
     fn stop(&mut self, member: MemberIndex, journal_lost: bool);
@@ -174,14 +174,14 @@ impl VirtualEnvironment {
     }
 }
 
-impl Environment for VirtualEnvironment {
+impl EnvironmentFactory for VirtualEnvironment {
     fn mesh(&self) -> Mesh {
         Mesh::VIRTUAL
     }
 
-    fn start(&mut self, member: MemberIndex, own: Own) -> Result<Surroundings, String> {
+    fn start(&mut self, member: MemberIndex, own: Own) -> Result<SiloEnvironment, String> {
         let disk = &self.disks[member.at()];
-        Ok(Surroundings {
+        Ok(SiloEnvironment {
             network: self.network.connect(member, EVENTS),
             journal: disk.journal(),
             blobs: disk.blobs(),

@@ -15,7 +15,7 @@ pub enum RunError {
     /// The scenario does not describe a federation that can run.
     #[error("{0}")]
     Setup(String),
-    /// The environment that was handed in cannot set up a silo's surroundings.
+    /// The environment that was handed in cannot set up a silo's environment.
     #[error("{0}")]
     Environment(String),
     /// A safety property was violated.
@@ -61,7 +61,7 @@ pub enum RunError {
         /// The state of every silo.
         states: String,
     },
-    /// The members do not hold one chain, or an outcome on it does not follow from its sheet.
+    /// The members do not hold one chain, or an outcome on it does not follow from its manifest.
     #[error("seed {seed}, audit: {what}")]
     Audit {
         /// The seed.

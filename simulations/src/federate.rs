@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use protocol::charter::RoundMode;
+use protocol::parameters::RoundMode;
 use protocol::roster::MOST_MEMBERS;
 use protocol::{MemberIndex, Report, Time};
 use silo::{Checks, Notice, block_on};
@@ -13,7 +13,7 @@ use crate::audit::audit;
 use crate::contributions::GroupingBasis;
 use crate::direct;
 use crate::director::{Directed, Director};
-use crate::environment::{Environment, EnvironmentConfig, VirtualEnvironment};
+use crate::environment::{EnvironmentConfig, EnvironmentFactory, VirtualEnvironment};
 use crate::error::RunError;
 use crate::federation::Federation;
 use crate::network::Traffic;
@@ -60,7 +60,7 @@ pub fn federate(
         let keys = signed.members.iter().map(|silo| silo.member.key.clone());
         (&signed, Checks::simulated(keys.collect()))
     } else {
-        (federation, Checks::new(options.memo))
+        (federation, Checks::new(options.cache))
     };
     let began = Instant::now();
     let (keeps, basis) = (options.keep_contributions, options.keep_basis);
@@ -84,7 +84,7 @@ pub fn federate(
             checks: &checks,
             faults,
         };
-        let environment: Box<dyn Environment> = match surrounding {
+        let environment: Box<dyn EnvironmentFactory> = match surrounding {
             Surrounding::Made(make) => make(&config).map_err(RunError::Environment)?,
             Surrounding::Virtual | Surrounding::Direct => {
                 let (links, costs) = (scenario.network.clone(), scenario.costs);
@@ -114,7 +114,7 @@ pub fn federate(
     })
 }
 
-/// Returns whether the surroundings can carry this federation with these faults.
+/// Returns whether the environment can carry this federation with these faults.
 ///
 /// # Errors
 /// [`RunError::Setup`]: a direct federation with what needs messages, or too many members for a network.
@@ -126,7 +126,7 @@ fn can_carry(
 ) -> Result<(), RunError> {
     if matches!(options.surrounding, Surrounding::Direct) {
         // Masks are of messages; noise alone is not.
-        let masked = match federation.epoch.charter.privacy.mode() {
+        let masked = match federation.epoch.protocol.privacy.mode() {
             RoundMode::Masked(_) => true,
             RoundMode::Clear | RoundMode::Named | RoundMode::Noised(..) => false,
         };
@@ -240,10 +240,10 @@ fn rounds(federation: &Federation, notices: &[(Time, MemberIndex, Notice)]) -> V
 fn bound(federation: &Federation) -> Duration {
     let epoch = &federation.epoch;
     let views = 2 * epoch.roster.faulty() as u32 + 4;
-    let rounds = u32::try_from(epoch.charter.rounds)
+    let rounds = u32::try_from(epoch.protocol.rounds)
         .unwrap_or(u32::MAX)
         .saturating_add(4);
-    let view = epoch.beat() * (epoch.charter.view_timeout + 16 * 4);
+    let view = epoch.heartbeat() * (epoch.protocol.view_timeout + 16 * 4);
     view.saturating_mul(views.saturating_mul(rounds))
         .saturating_mul(2)
 }

@@ -1,4 +1,4 @@
-//! The federation of a scenario: roster, charter, keys and learners, made from the scenario and its
+//! The federation of a scenario: roster, parameter set, keys and learners, made from the scenario and its
 //! seed.
 
 use std::collections::BTreeSet;
@@ -11,7 +11,7 @@ use methods::Strategy;
 use methods::strategy::{
     Names, OwnRadius, StrategyConfig, StrategyError, build, equip, largest_contribution,
 };
-use protocol::charter::{Charter, Epoch, Genesis, Privacy, RoundMode};
+use protocol::parameters::{Epoch, Genesis, Privacy, ProtocolParameters, RoundMode};
 use protocol::roster::{Silo, quorum};
 use protocol::{Hash, MemberIndex, SecretKey, member};
 use silo::{SiloConfig, genesis_outcome};
@@ -22,10 +22,10 @@ use crate::scenario::{Fault, Scenario};
 use bare::Behaviour;
 use bare::random::Random;
 
-/// Roster, charter, keys and learners of a federation that is ready to run.
+/// Roster, parameter set, keys and learners of a federation that is ready to run.
 #[derive(Clone)]
 pub struct Federation {
-    /// Roster and charter in force.
+    /// Roster and parameter set in force.
     pub epoch: Arc<Epoch>,
     /// The configuration of every member's silo.
     pub members: Vec<SiloConfig>,
@@ -43,7 +43,7 @@ impl Federation {
     /// follow from the scenario's seed: good for trying out, but no secrets.
     ///
     /// # Errors
-    /// [`RunError::Setup`]: the strategy, the learners or the charter do not fit together.
+    /// [`RunError::Setup`]: the strategy, the learners or the parameter set do not fit together.
     pub fn of(scenario: &Scenario, study: &Study) -> Result<Self, RunError> {
         Self::new(scenario, study, &scenario.strategy, &[])
     }
@@ -66,7 +66,7 @@ impl Federation {
             error => RunError::Setup(format!("{}, strategy: {error}", scenario.file)),
         })?;
         let built: Arc<dyn Strategy> = built.into();
-        let radius = OwnRadius::from(scenario.charter.radius.clone());
+        let radius = OwnRadius::from(scenario.protocol.radius.clone());
         let learners = lies(&study.silos, faults)
             .and_then(|lies| lying(&study.silos, &lies, scenario.seed))
             .map_err(|what| RunError::Setup(format!("{}: {what}", scenario.file)))?
@@ -81,7 +81,7 @@ impl Federation {
         let first = learners
             .first()
             .ok_or(RunError::Setup("there are no silos".into()))?;
-        let numbers = &scenario.charter;
+        let numbers = &scenario.protocol;
         if let Some((path, what)) = scenario.privacy_fault(strategy) {
             let (file, name) = (&scenario.file, strategy.name());
             return Err(RunError::Setup(format!(
@@ -92,9 +92,9 @@ impl Federation {
         let declared = numbers.rows_declared || scenario.is_noised();
         let least = u64::from(scenario.is_noised());
         let silos = silos(study, &keys, declared, least);
-        let charter = charter(scenario, strategy, &*built, &**first, &silos)?;
+        let protocol = protocol(scenario, strategy, &*built, &**first, &silos)?;
         let epoch =
-            Epoch::simulated(&Genesis { silos, charter }).map_err(|error| refused(&error))?;
+            Epoch::simulated(&Genesis { silos, protocol }).map_err(|error| refused(&error))?;
         let epoch = Arc::new(epoch);
         let members = learners
             .into_iter()
@@ -211,16 +211,16 @@ fn silos(study: &Study, keys: &[SecretKey], rows_declared: bool, least: u64) -> 
     study.silos.iter().zip(keys).map(silo).collect()
 }
 
-/// The charter of a scenario's federation of these members under a strategy, with the learner of the first.
-fn charter(
+/// The parameter set of a scenario's federation of these members under a strategy, with the learner of the first.
+fn protocol(
     scenario: &Scenario,
     config: &StrategyConfig,
     strategy: &dyn Strategy,
     first: &dyn Learner,
     silos: &[Silo],
-) -> Result<Charter, RunError> {
+) -> Result<ProtocolParameters, RunError> {
     let n = silos.len();
-    let numbers = &scenario.charter;
+    let numbers = &scenario.protocol;
     let work = AgreedWork {
         task: &scenario.task,
         strategy: config,
@@ -248,16 +248,16 @@ fn charter(
         }
         None => Privacy::clear(shown),
     };
-    Ok(Charter {
+    Ok(ProtocolParameters {
         name: scenario.name.clone(),
         work: work.map_err(|error| RunError::Setup(error.to_string()))?,
         start: genesis_outcome(strategy, first, scenario.seed).0,
         rounds: scenario.rounds,
-        beat_ms: numbers.beat.0.as_millis() as u64,
+        heartbeat_ms: numbers.heartbeat.0.as_millis() as u64,
         patience,
         view_timeout: numbers.view_timeout_for(n, patience),
         min_contributions: match privacy.mode() {
-            // Fewer are refused with the charter.
+            // Fewer are refused with the parameter set.
             RoundMode::Masked(_) | RoundMode::Noised(..) => {
                 numbers.min_contributions.unwrap_or(quorum(n) as u16)
             }

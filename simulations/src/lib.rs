@@ -23,8 +23,8 @@
 //! | part | what it is |
 //! |---|---|
 //! | [`scenario`] | scenarios and their faults, read from TOML |
-//! | [`network`], [`pool`], [`Disk`] | the simulated surroundings of a silo |
-//! | [`Environment`] | gives silos their surroundings; a program can hand in another one, for example over real sockets (then time is real, and the order of events is not reproducible) |
+//! | [`network`], [`pool`], [`Disk`] | the simulated environment of a silo |
+//! | [`EnvironmentFactory`] | gives silos their environment; a program can hand in another one, for example over real sockets (then time is real, and the order of events is not reproducible) |
 //! | [`Recorder`] | receives every event; feeds invariants, trace and record |
 //! | [`invariants`] | the safety properties |
 //! | [`toy`] | studies of silos with a known optimum |
@@ -56,7 +56,7 @@ pub use bare::{Behaviour, Moment, StepCut, invariants, random};
 pub use byzantine::lying;
 pub use contributions::{AuthorMerges, Contributions, CrossLosses, GroupingBasis};
 pub use disk::Disk;
-pub use environment::{Environment, EnvironmentConfig, Mesh, Own};
+pub use environment::{EnvironmentConfig, EnvironmentFactory, Mesh, Own};
 pub use error::RunError;
 pub use federate::federate;
 pub use federation::{Federation, lies, position};

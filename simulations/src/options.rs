@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::environment::{Environment, EnvironmentConfig};
+use crate::environment::{EnvironmentConfig, EnvironmentFactory};
 use crate::record::Led;
 use crate::scenario::Scenario;
 
@@ -24,7 +24,7 @@ pub struct RoundDone {
 
 /// Makes the environment of a federation; the clock is not paused then.
 pub type MakeEnvironment<'a> =
-    dyn FnMut(&EnvironmentConfig<'_>) -> Result<Box<dyn Environment>, String> + 'a;
+    dyn FnMut(&EnvironmentConfig<'_>) -> Result<Box<dyn EnvironmentFactory>, String> + 'a;
 
 /// What the silos of a run live in.
 #[derive(Default)]
@@ -69,7 +69,7 @@ pub struct Options<'a> {
     pub data: Option<PathBuf>,
     /// True if all silos share one cache of checks, so that each signature and hash is verified
     /// once per process instead of once per silo.
-    pub memo: bool,
+    pub cache: bool,
     /// How members sign. Behaviour and results do not depend on it, traces do: they are hashes over
     /// messages with their signatures.
     pub signatures: Signatures,
@@ -79,7 +79,7 @@ pub struct Options<'a> {
     /// global model, one model of all rows.
     pub references: bool,
     /// Whether to compare the chains of all members after the run and to recompute every outcome on
-    /// them. Needs a charter that keeps the models of all rounds (`keep-rounds`).
+    /// them. Needs a parameter set that keeps the models of all rounds (`keep-rounds`).
     pub audit: bool,
     /// Whether to keep the contributions of every round, which take the memory of as many models.
     pub keep_contributions: bool,
@@ -100,7 +100,7 @@ pub struct Options<'a> {
 impl Options<'_> {
     /// Returns whether members sign by keyed hashes.
     pub(crate) fn simulates_signatures(&self) -> bool {
-        self.memo
+        self.cache
             && self.signatures == Signatures::Simulated
             && matches!(self.surrounding, Surrounding::Virtual)
     }
@@ -112,7 +112,7 @@ impl Default for Options<'_> {
     fn default() -> Self {
         Self {
             data: None,
-            memo: false,
+            cache: false,
             signatures: Signatures::default(),
             threads: std::thread::available_parallelism().map_or(1, usize::from),
             references: true,

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use methods::State;
-use protocol::charter::Epoch;
-use protocol::message::{Kind, Sheet};
+use protocol::message::{Kind, RoundManifest};
+use protocol::parameters::Epoch;
 use protocol::{Hash, MemberIndex, Report, Time};
 use silo::{JournalRecord, Notice};
 use tokio::sync::Notify;
@@ -106,9 +106,9 @@ impl Recorder {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The sheet with this root, if any member ever sent it.
-    pub(crate) fn sheet(&self, root: &Hash) -> Option<Sheet> {
-        self.read().monitor.sheet(root)
+    /// The manifest with this root, if any member ever sent it.
+    pub(crate) fn manifest(&self, root: &Hash) -> Option<RoundManifest> {
+        self.read().monitor.manifest(root)
     }
 
     /// A round became final with this block: compares its entries with those of the round before.
@@ -133,13 +133,13 @@ impl Recorder {
         log.contributions.is_some() || log.basis.is_some()
     }
 
-    /// The sheet of a final block with the authors of its entries, where all of them are known.
-    pub(crate) fn final_sheet(&self, block: &Hash) -> Option<(Vec<MemberIndex>, Sheet)> {
+    /// The manifest of a final block with the authors of its entries, where all of them are known.
+    pub(crate) fn final_manifest(&self, block: &Hash) -> Option<(Vec<MemberIndex>, RoundManifest)> {
         let log = self.read();
         let entries = log.monitor.entries(block);
         let authors: Vec<_> = entries.iter().map(|(author, ..)| *author).collect();
-        let sheet = log.monitor.final_sheet(block)?;
-        (sheet.entries.len() == authors.len()).then_some((authors, sheet))
+        let manifest = log.monitor.final_manifest(block)?;
+        (manifest.entries.len() == authors.len()).then_some((authors, manifest))
     }
 
     /// Returns what a member adopted with a round; the first to do so is enough, because all adopt the same.

@@ -130,7 +130,7 @@ fn no_file_reaches_more_than_ten_fields_of_a_member() {
 }
 
 /// Consensus agrees on blocks and knows only what `BlockPayload` says of their content. What a block, a view or a
-/// beat means for the other sides stands in `steps`, and so does everything that is a method of the member.
+/// heartbeat means for the other sides stands in `steps`, and so does everything that is a method of the member.
 #[test]
 fn consensus_names_neither_rounds_nor_governance() {
     let consensus = folder().join("consensus");

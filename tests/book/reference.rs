@@ -311,7 +311,7 @@ fn the_node_examples_are_read_and_give_the_agreed_initial_model() {
         .equipped;
     let (start, _) = rota::silo::genesis_outcome(&*agreement.strategy, &*learner, agreement.seed);
     assert_eq!(
-        start, agreement.epoch.charter.start,
+        start, agreement.epoch.protocol.start,
         "`start` in the example must be {start:#}"
     );
 }

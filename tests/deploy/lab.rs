@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::nodes::{good, nowhere, output, rota, scenario, text};
 
-/// Hospitals with a short beat.
+/// Hospitals with a short heartbeat.
 fn hospitals(name: &str, rest: &str) -> PathBuf {
     let text = format!(
         "name = '{name}'

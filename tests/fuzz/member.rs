@@ -14,8 +14,8 @@ use rota::protocol::envelope::{self, Opened};
 use rota::protocol::identity::Signature;
 use rota::protocol::member::{Config, Start};
 use rota::protocol::message::{
-    Amendment, Block, Body, Bundle, Content, Contribution, Entry, EntryFields, Learning, Message,
-    Proposal, Sheet,
+    Amendment, Block, Body, Content, Contribution, ContributionList, Entry, EntryFields, Learning,
+    Message, Proposal, RoundManifest,
 };
 use rota::protocol::privacy::Voids;
 use rota::protocol::work::{Answer, Planned, Request, Trained, WorkError};
@@ -237,8 +237,8 @@ impl MemberWorld {
                 blobs: entries.iter().map(|entry| entry.fields.blob).collect(),
                 result: failed(fails),
             }),
-            Effect::Work(Request::Decide { sheet, .. }) => Input::Done(Answer::Decided {
-                sheet: sheet.root(),
+            Effect::Work(Request::Decide { manifest, .. }) => Input::Done(Answer::Decided {
+                manifest: manifest.root(),
                 result: failed(fails).map(|()| vec![1]),
             }),
             Effect::Work(Request::Check { case, .. }) => Input::Done(Answer::Checked {
@@ -251,7 +251,7 @@ impl MemberWorld {
             }),
             Effect::Work(Request::Settle { case, .. }) => Input::Done(Answer::Settled {
                 case: case.id(),
-                result: failed(fails).map(|()| outcome(&case.sheet.root())),
+                result: failed(fails).map(|()| outcome(&case.manifest.root())),
             }),
             Effect::Work(Request::Keep { round, outcome, .. }) => Input::Done(Answer::Kept {
                 round,
@@ -267,7 +267,7 @@ impl MemberWorld {
         })
     }
 
-    /// What a lead would send: a bundle, a sheet or a proposal around this member's own entry.
+    /// What a lead would send: a contribution list, a manifest or a proposal around this member's own entry.
     fn lead(&mut self, bytes: &mut Bytes<'_>) {
         let round = self.member.round();
         let invented = |nonce: u8| Contribution {
@@ -284,22 +284,22 @@ impl MemberWorld {
         entries.sort_by_key(|entry| entry.id);
         let scored = bytes.next().is_multiple_of(2);
         let row = || entries.iter().map(|_| 0.5).collect();
-        let sheet = Sheet {
+        let manifest = RoundManifest {
             scores: scored.then(|| entries.iter().map(|_| row()).collect()),
             entries: entries.clone(),
         };
-        let root = sheet.root();
+        let root = manifest.root();
         let signed = |at: u16| (MemberIndex(at), Signature::from_bytes(&[7; 64]));
         let body = match bytes.next() % 3 {
-            0 => Body::Bundle(Bundle { entries }),
-            1 => Body::Sheet(sheet),
+            0 => Body::ContributionList(ContributionList { entries }),
+            1 => Body::Manifest(manifest),
             _ => {
                 let content = match bytes.next() % 4 {
                     0 => Content::Empty,
                     _ => Content::Learning(Learning {
                         round,
                         plan: self.plan,
-                        sheet: root,
+                        manifest: root,
                         inclusions: (0..entries.len().min(4) as u16).map(signed).collect(),
                         decision: vec![1],
                         outcome: outcome(&root),
@@ -330,7 +330,7 @@ impl MemberWorld {
             0 => (Verdict::Nullified, Checked::Structure),
             1 => (
                 Verdict::Notarised(block),
-                Checked::Outcome(self.epoch.charter.verification),
+                Checked::Outcome(self.epoch.protocol.verification),
             ),
             _ => (Verdict::Final(block), Checked::Structure),
         };
@@ -438,7 +438,7 @@ impl MemberWorld {
                 14 => {
                     let leaver = MemberIndex(bytes.next() as u16 % 4);
                     let mut amendment = Amendment::leaving(&self.epoch, leaver);
-                    amendment.charter.rounds += bytes.next() as u64;
+                    amendment.protocol.rounds += bytes.next() as u64;
                     self.step(Input::Approve {
                         amendment: Box::new(amendment),
                         number: 1 + bytes.next() as u64,
@@ -453,8 +453,8 @@ impl MemberWorld {
     }
 }
 
-fn outcome(sheet: &Hash) -> Hash {
-    Hash::labelled("outcome", &[&sheet.0])
+fn outcome(manifest: &Hash) -> Hash {
+    Hash::labelled("outcome", &[&manifest.0])
 }
 
 /// Sequences that lead somewhere: work is answered, other members repeat what this one says, time

@@ -32,12 +32,12 @@ fn outcome(opened: &Result<Opened, OpenError>) -> String {
 }
 
 /// Sealing what was opened gives the same bytes.
-fn seals_again(epoch: &Epoch, opened: &Opened, bytes: &[u8]) {
+fn signs_again(epoch: &Epoch, opened: &Opened, bytes: &[u8]) {
     let again = match opened {
         Opened::Message(message) => envelope::reseal(epoch, message),
-        Opened::Certificate(certificate) => envelope::seal_certificate(epoch, certificate),
-        Opened::Evidence(evidence) => envelope::seal_evidence(epoch, evidence),
-        Opened::Passage(passage) => envelope::seal_passage(epoch, passage),
+        Opened::Certificate(certificate) => envelope::sign_certificate(epoch, certificate),
+        Opened::Evidence(evidence) => envelope::sign_evidence(epoch, evidence),
+        Opened::Passage(passage) => envelope::sign_passage(epoch, passage),
         Opened::Known => return,
     };
     assert_eq!(again, bytes, "{opened:?}");
@@ -51,7 +51,7 @@ fn sealed_messages() {
         let strict = envelope::open(&epoch, &Strict, &known, bytes);
         let trusting = envelope::open(&epoch, &Anyone, &known, bytes);
         if let Ok(opened) = &trusting {
-            seals_again(&epoch, opened, bytes);
+            signs_again(&epoch, opened, bytes);
         }
         assert!(strict.is_err() || trusting.is_ok());
         let read = envelope::read(bytes).is_ok();
@@ -133,7 +133,7 @@ fn message_bodies_of_every_kind() {
         frame[0] = since;
         let opened = envelope::open(epoch, &Anyone, &Known::default(), &frame);
         if let Ok(opened) = &opened {
-            seals_again(epoch, opened, &frame);
+            signs_again(epoch, opened, &frame);
             kinds.insert(frame[83]);
         }
         format!("{} {}", frame[83], outcome(&opened))

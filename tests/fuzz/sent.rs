@@ -43,7 +43,7 @@ fn amendment(new: &Agreement, text: &str) -> Amendment {
     Amendment {
         format: new.epoch.format,
         silos: new.epoch.roster.silos().to_vec(),
-        charter: new.epoch.charter.clone(),
+        protocol: new.epoch.protocol.clone(),
         text: text.as_bytes().to_vec(),
         stolen: Vec::new(),
     }
@@ -141,7 +141,7 @@ fn amendments() {
             Err(error) => return gist(&error.to_string()),
         };
         // Whoever may send large models has them computed.
-        if new.epoch.charter.blob_limit > 1 << 20 && too_large(&new).is_none() {
+        if new.epoch.protocol.blob_limit > 1 << 20 && too_large(&new).is_none() {
             return "large".into();
         }
         let amendment = amendment(&new, text);
@@ -312,7 +312,7 @@ fn evidence() {
         records: Vec::new(),
     };
     let of = MemberIndex(2);
-    let vote = |body| envelope::seal(&now, &key(2), 0, 7, of, body).0;
+    let vote = |body| envelope::sign(&now, &key(2), 0, 7, of, body).0;
     let block = Hash([3; 32]);
     let found = Evidence::of(&vote(Body::Nullify), &vote(Body::Finalize { block })).unwrap();
     let lineage = Lineage::of(&epochs);

@@ -3,8 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use rota::protocol::charter::Charter;
 use rota::protocol::identity::{SignatureClaim, Verifier};
+use rota::protocol::parameters::ProtocolParameters;
 use rota::protocol::roster::Silo;
 use rota::protocol::{Epoch, Genesis, Hash, SecretKey};
 
@@ -37,13 +37,13 @@ pub(crate) fn epoch() -> Epoch {
         key: key(member).public(),
         rows: None,
     };
-    let charter = Charter {
+    let protocol = ProtocolParameters {
         work: "none".into(),
         start: Hash([3; 32]),
-        ..Charter::small("golden")
+        ..ProtocolParameters::small("golden")
     };
     let silos = (0..4).map(silo).collect();
-    let mut epoch = Epoch::first_in(1, &Genesis { silos, charter }).unwrap();
+    let mut epoch = Epoch::first_in(1, &Genesis { silos, protocol }).unwrap();
     (epoch.federation, epoch.id) = (Hash([1; 32]), Hash([2; 32]));
     epoch
 }

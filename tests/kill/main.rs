@@ -30,7 +30,7 @@ const ROUNDS: u64 = 20;
 /// Time within which all rounds must be final at all members.
 const BOUND: Duration = Duration::from_secs(110);
 
-/// A few hundred milliseconds of training a round, and a short beat.
+/// A few hundred milliseconds of training a round, and a short heartbeat.
 const SCENARIO: &str = "name = 'killed'
 rounds = 20
 silos = 5

@@ -18,7 +18,7 @@ fn rounds() -> usize {
     asked.map_or(50, |rounds| rounds.parse().unwrap())
 }
 
-/// Three nodes whose programs behave so, at ports of their own, with short beats. Gives their
+/// Three nodes whose programs behave so, at ports of their own, with short heartbeats. Gives their
 /// configurations.
 fn nodes(how: &str, nth: u32, rounds: usize) -> Vec<PathBuf> {
     let name = format!("pace-{how}");

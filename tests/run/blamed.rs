@@ -13,7 +13,7 @@ use ::rota::node::pool::Workers;
 use ::rota::node::store::{DiskBlobs, Owner};
 use ::rota::protocol::{envelope, member};
 use ::rota::silo::{
-    self, Blobs, Checks, Network, SeededSecrets, SiloConfig, Site, StoreError, Surroundings,
+    self, Blobs, Checks, Network, SeededSecrets, SiloConfig, SiloEnvironment, Site, StoreError,
 };
 use bytes::Bytes;
 use learn::TaskStudy;
@@ -23,12 +23,12 @@ use super::masked::SUMS;
 use super::*;
 
 /// The round that is corrupted.
-const SPOILED: u64 = 2;
+const CORRUPTED: u64 = 2;
 /// The node that corrupts it.
 const FAULTY: usize = 3;
 
 /// The blobs of a node that changes the last byte of the vector that it masks for one round.
-struct SpoilingDisk {
+struct CorruptingDisk {
     kept: DiskBlobs,
     /// Bytes of a masked vector.
     vector: usize,
@@ -36,7 +36,7 @@ struct SpoilingDisk {
     prepared: AtomicU64,
 }
 
-impl Blobs for SpoilingDisk {
+impl Blobs for CorruptingDisk {
     fn get(&self, hash: &Hash) -> Option<Bytes> {
         self.kept.get(hash)
     }
@@ -49,7 +49,7 @@ impl Blobs for SpoilingDisk {
         if blob.starts_with(b"rota prepared") {
             self.prepared.fetch_add(1, Ordering::Relaxed);
         }
-        if blob.len() != self.vector || self.prepared.load(Ordering::Relaxed) != SPOILED {
+        if blob.len() != self.vector || self.prepared.load(Ordering::Relaxed) != CORRUPTED {
             return blob;
         }
         let mut changed = blob.to_vec();
@@ -96,7 +96,7 @@ fn silo_config(institution: &Institution) -> SiloConfig {
 }
 
 /// A node in this process whose vectors are wrong in one round. It runs until `end` is heard.
-fn spoiling_node(config: &Path, end: oneshot::Receiver<()>) -> JoinHandle<()> {
+fn corrupting_node(config: &Path, end: oneshot::Receiver<()>) -> JoinHandle<()> {
     let institution = Institution::load(config).unwrap();
     thread::spawn(move || {
         let epoch = institution.agreement.epoch.clone();
@@ -124,13 +124,13 @@ fn spoiling_node(config: &Path, end: oneshot::Receiver<()>) -> JoinHandle<()> {
             .build()
             .unwrap();
         silo::block_on(inner, async move {
-            let surroundings = Surroundings {
+            let environment = SiloEnvironment {
                 network: Network {
                     commands: mesh.commands,
                     events: mesh.events,
                 },
                 journal: Box::new(opened.journal),
-                blobs: Arc::new(SpoilingDisk {
+                blobs: Arc::new(CorruptingDisk {
                     kept: opened.blobs,
                     vector,
                     prepared: AtomicU64::new(0),
@@ -142,7 +142,7 @@ fn spoiling_node(config: &Path, end: oneshot::Receiver<()>) -> JoinHandle<()> {
                 site: Site::default(),
                 secrets: Box::new(SeededSecrets::new(&[7; 32])),
             };
-            let mut silo = silo::spawn(config, surroundings).unwrap();
+            let mut silo = silo::spawn(config, environment).unwrap();
             let _ = end.await;
             silo.stop();
             silo.stopped().await;
@@ -160,18 +160,18 @@ fn secrets(state: &Path) -> usize {
 }
 
 /// A federation whose second round was void, and the names of its members.
-fn spoiled_federation() -> (Demo, Vec<String>) {
+fn corrupted_federation() -> (Demo, Vec<String>) {
     let file = scenario("blamed", SUMS);
     let demo = Demo::new("blamed", &["--scenario", file.to_str().unwrap()]);
     let (end, ended) = oneshot::channel();
-    let spoiling = spoiling_node(&demo.configs[FAULTY], ended);
+    let corrupting = corrupting_node(&demo.configs[FAULTY], ended);
     let mut nodes = TestNodes::new(&demo.configs[..FAULTY], &["--until-done"]);
     (0..FAULTY).for_each(|node| nodes.start(node));
     for node in 0..FAULTY {
         assert_eq!(nodes.code(node), 0, "{}", nodes.tails());
     }
     end.send(()).unwrap();
-    spoiling.join().unwrap();
+    corrupting.join().unwrap();
     let names = demo.configs.iter().map(|config| {
         let institution = Institution::load(config).unwrap();
         let Agreement { epoch, .. } = &institution.agreement;
@@ -188,7 +188,7 @@ fn words(text: &str) -> String {
 
 #[test]
 fn who_spoiled_a_sum_is_named_from_what_its_authors_disclose_and_no_other_round_is_opened() {
-    let (demo, names) = spoiled_federation();
+    let (demo, names) = corrupted_federation();
     let state = |node: usize| demo.configs[node].with_file_name("state");
     let file = |node: usize| demo.folder.join(format!("disclosed-{node}.json"));
     let blame = |node: usize, round: u64, options: &[&str]| {
@@ -200,7 +200,7 @@ fn who_spoiled_a_sum_is_named_from_what_its_authors_disclose_and_no_other_round_
     let chain = good(&["chain", "--state", state(0).to_str().unwrap()]);
     assert_eq!(chain.matches("void: the sum of").count(), 1, "{chain}");
     // Everybody sees that it was void, and computes it again.
-    let said = words(&text(&blame(1, SPOILED, &[]).stdout));
+    let said = words(&text(&blame(1, CORRUPTED, &[]).stdout));
     assert!(said.contains("were void and left out"), "{said}");
     assert!(
         said.contains("the masks of an author do not cancel"),
@@ -215,7 +215,7 @@ fn who_spoiled_a_sum_is_named_from_what_its_authors_disclose_and_no_other_round_
     // Nothing is disclosed without consent to this very round, and nothing of any other.
     let place = file(0);
     let place = place.to_str().unwrap();
-    let asked = blame(0, SPOILED, &["--disclose", place]);
+    let asked = blame(0, CORRUPTED, &["--disclose", place]);
     assert_eq!(asked.status.code(), Some(2));
     let said = words(&text(&asked.stdout));
     assert!(
@@ -228,7 +228,7 @@ fn who_spoiled_a_sum_is_named_from_what_its_authors_disclose_and_no_other_round_
     let block = block.trim().to_owned();
     let other = blame(
         0,
-        SPOILED,
+        CORRUPTED,
         &["--disclose", place, "--consent", &"0".repeat(32)],
     );
     assert_eq!(other.status.code(), Some(2));
@@ -247,13 +247,13 @@ fn who_spoiled_a_sum_is_named_from_what_its_authors_disclose_and_no_other_round_
     for node in 0..4 {
         let place = file(node);
         let options = ["--disclose", place.to_str().unwrap(), "--consent", &block];
-        let done = blame(node, SPOILED, &options);
+        let done = blame(node, CORRUPTED, &options);
         assert_eq!(done.status.code(), Some(0), "{}", text(&done.stderr));
     }
     let with = |node: usize, files: &[PathBuf], more: &[&str]| {
         let files = files.iter().map(|file| file.to_str().unwrap());
         let options: Vec<_> = ["--with"].into_iter().chain(files).collect();
-        blame(node, SPOILED, &[&options[..], more].concat())
+        blame(node, CORRUPTED, &[&options[..], more].concat())
     };
     // Three disclose, the faulty one among them; any node can look.
     let said = with(2, &[file(0), file(1), file(FAULTY)], &[]);

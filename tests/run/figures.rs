@@ -144,8 +144,8 @@ fn measure_the_time_from_the_kill_of_a_lead_to_the_next_final_round() {
         ("100ms", false, 9),
         ("1s", false, 7),
     ];
-    for (beat, at_once, samples) in cases {
-        let file = scenario("led", &format!("{LEARNING}heartbeat = '{beat}'\n"));
+    for (heartbeat, at_once, samples) in cases {
+        let file = scenario("led", &format!("{LEARNING}heartbeat = '{heartbeat}'\n"));
         let demo = Demo::new("figures-lead", &["--scenario", file.to_str().unwrap()]);
         let names: Vec<_> = demo
             .configs
@@ -199,7 +199,7 @@ fn measure_the_time_from_the_kill_of_a_lead_to_the_next_final_round() {
         }
         seconds.sort_by(f64::total_cmp);
         println!(
-            "beat {beat}, the lead {}: from its SIGKILL to the next final round {:.2} s (median of {}; {:.2}–{:.2})",
+            "beat {heartbeat}, the lead {}: from its SIGKILL to the next final round {:.2} s (median of {}; {:.2}–{:.2})",
             if at_once { "restarted at once" } else { "away" },
             seconds[samples / 2],
             samples,

@@ -70,7 +70,7 @@ fn journal_of(config: &Path) -> DiskJournal {
     DiskJournal::open(&institution.state, &owner).unwrap()
 }
 
-/// Null training with a short beat.
+/// Null training with a short heartbeat.
 const QUICK: &str = "name = 'quick'
 rounds = 3
 silos = 4

@@ -3,7 +3,7 @@
 
 use super::*;
 
-/// A small model and a short beat. All four are one group.
+/// A small model and a short heartbeat. All four are one group.
 pub(crate) const SUMS: &str = "name = 'sums'
 rounds = 4
 silos = 4

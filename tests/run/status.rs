@@ -5,7 +5,7 @@ use std::net::TcpStream;
 
 use super::*;
 
-/// A federation of patients, so that models have metrics on own rows, with a short beat.
+/// A federation of patients, so that models have metrics on own rows, with a short heartbeat.
 fn patients(name: &str) -> Demo {
     let text = fs::read_to_string("simulations/scenarios/diabetes.toml").unwrap();
     let file = scenario(

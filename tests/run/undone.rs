@@ -6,9 +6,9 @@ use ::rota::node::institution::{Institution, protocol_records};
 use ::rota::node::store::Owner;
 use ::rota::protocol::Record as Protocol;
 use ::rota::protocol::certificate::{Certificate, Checked, Verdict, Vote};
-use ::rota::protocol::charter::Checkpoint;
-use ::rota::protocol::envelope::seal;
+use ::rota::protocol::envelope::sign;
 use ::rota::protocol::message::{Amendment, Approval, Block, Body, Change, Content};
+use ::rota::protocol::parameters::Checkpoint;
 
 use super::amended::{Heard, id, says};
 use super::*;
@@ -21,7 +21,7 @@ pub(super) fn by_hand(agreement: &Agreement, key: &str, value: &str) -> Amendmen
     Amendment {
         format: new.epoch.format,
         silos: new.epoch.roster.silos().to_vec(),
-        charter: new.epoch.charter.clone(),
+        protocol: new.epoch.protocol.clone(),
         text: text.into_bytes(),
         stolen: Vec::new(),
     }
@@ -44,7 +44,7 @@ fn brought_into_force(configs: &[PathBuf], amendment: &Amendment) {
     let epoch = &all[0].agreement.epoch;
     let signed = |by: usize, view: u64, body: Body| {
         let (me, key) = (all[by].me, &all[by].key);
-        seal(epoch, key, 0, view, me, body).0.signature
+        sign(epoch, key, 0, view, me, body).0.signature
     };
     let approval = Body::Approval {
         amendment: amendment.hash(),

@@ -14,7 +14,7 @@ use rota::lab::{Summary, run};
 use rota::mesh::Transport;
 use rota::node::pool::Workers;
 use rota::simulations::{
-    Environment, EnvironmentConfig, Options, Overrides, RunError, Scenario, Surrounding,
+    EnvironmentConfig, EnvironmentFactory, Options, Overrides, RunError, Scenario, Surrounding,
 };
 
 /// Time within which every run must end, even on a busy machine.
@@ -36,7 +36,7 @@ fn federate(scenario: &Scenario, sockets: Option<Transport>) -> Result<Summary, 
             options.surrounding =
                 Surrounding::Made(Box::new(move |config: &EnvironmentConfig<'_>| {
                     let environment = Loopback::new(config, transport, Workers::all_cores())?;
-                    Ok(Box::new(environment) as Box<dyn Environment>)
+                    Ok(Box::new(environment) as Box<dyn EnvironmentFactory>)
                 }));
         }
         let _ = done.send(run(&scenario, options));
@@ -76,7 +76,7 @@ fn same_models(scenario: &Scenario) {
             bits(simulated.weights_abs_sum),
             "{name}"
         );
-        // No member was too slow: beats are seconds long.
+        // No member was too slow: heartbeats are seconds long.
         assert_eq!(
             (&real.nullified[..], &real.left_out[..]),
             (&[][..], &[][..]),

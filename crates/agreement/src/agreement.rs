@@ -8,7 +8,7 @@ use std::time::Duration;
 use data_encoding::{HEXLOWER, HEXLOWER_PERMISSIVE};
 use methods::Strategy;
 use methods::strategy::{Names, StrategyConfig, build};
-use protocol::charter::{Charter, CharterError, Epoch, Genesis, RoundMode};
+use protocol::parameters::{Epoch, Genesis, ParametersError, ProtocolParameters, RoundMode};
 use protocol::roster::{RosterError, Silo};
 use protocol::{Formats, Hash, PublicKey};
 use task::TaskConfig;
@@ -18,7 +18,7 @@ use task::external::{Initial, StartFrom, TensorConfig};
 use crate::config_error::ConfigError;
 use crate::continues::{Continues, Seen};
 use crate::file::{
-    CharterTable, ContinuesTable, EntryNames, FederationFile, PrivacyTable, SiloTable, StatusFor,
+    ContinuesTable, EntryNames, FederationFile, PrivacyTable, ProtocolTable, SiloTable, StatusFor,
 };
 use crate::privacy;
 use crate::question::{AgreedQuestion, learning_rounds, with_questions};
@@ -36,7 +36,7 @@ pub(crate) const ID: &str = "# Its id: ";
 /// The agreement of the members of a federation.
 #[derive(Clone)]
 pub struct Agreement {
-    /// Roster and charter, with the ids that follow from them.
+    /// Roster and parameter set, with the ids that follow from them.
     pub epoch: Arc<Epoch>,
     /// The learning task.
     pub task: TaskConfig,
@@ -44,7 +44,7 @@ pub struct Agreement {
     pub strategy_config: StrategyConfig,
     /// The strategy itself.
     pub strategy: Arc<dyn Strategy>,
-    /// Seed of the initial model, whose hash is the charter's `start`.
+    /// Seed of the initial model, whose hash is the parameter set's `start`.
     pub seed: u64,
     /// Largest ℓ2 norm of a contributed model; `None` for no bound.
     pub max_model_norm: Option<f64>,
@@ -104,7 +104,7 @@ impl Agreement {
     /// # Errors
     /// [`DataError::Config`]: a task that does not go with noise. An agreement with one is refused.
     pub fn task_of_rows(&self) -> Result<TaskConfig, DataError> {
-        match self.epoch.charter.privacy.is_noised() {
+        match self.epoch.protocol.privacy.is_noised() {
             true => Ok(self.task.with_noise()?),
             false => Ok(self.task.clone()),
         }
@@ -120,17 +120,17 @@ impl Agreement {
         let mut raw: FederationFile = toml::from_str(text).map_err(|error| source.toml(&error))?;
         let wrong = |path: &str, what: &str| ConfigError::At(source.key_of(path, what));
         let start = hash_of(source, "start", &raw.start)?;
-        let beat = raw.charter.beat.0;
-        if !beat.subsec_nanos().is_multiple_of(1_000_000) {
+        let heartbeat = raw.protocol.heartbeat.0;
+        if !heartbeat.subsec_nanos().is_multiple_of(1_000_000) {
             return Err(wrong("protocol.heartbeat", "must be whole milliseconds"));
         }
         let silos = silos_of(source, &raw.silo)?;
         if silos.is_empty() {
-            let none = CharterError::Roster(RosterError::Size(0));
+            let none = ParametersError::Roster(RosterError::Size(0));
             return Err(refused(source, &none));
         }
         let addresses = raw.silo.iter().map(|silo| silo.addresses.clone()).collect();
-        let (max_model_norm, max_weight) = (raw.charter.max_model_norm, raw.charter.max_weight);
+        let (max_model_norm, max_weight) = (raw.protocol.max_model_norm, raw.protocol.max_weight);
         if let Some((key, what)) = bounds_fault(max_model_norm, max_weight) {
             return Err(wrong(key, what));
         }
@@ -151,20 +151,20 @@ impl Agreement {
             strategy: &raw.strategy,
             max_model_norm,
             max_weight,
-            status: raw.charter.status,
+            status: raw.protocol.status,
             seed: raw.seed,
             continues: continues.as_ref(),
             questions: &raw.question,
         };
         let work = work.encode();
         let work = work.map_err(|error| wrong("task", &format!("cannot be encoded: {error}")))?;
-        let charter = charter_of(source, &raw, start, work)?;
-        if strategy.names() == Names::Shown && !charter.shows_names() {
+        let protocol = parameters_of(source, &raw, start, work)?;
+        if strategy.names() == Names::Shown && !protocol.shows_names() {
             let what = "must be \"shown\": the strategy keeps state for every member";
             return Err(wrong("protocol.names", what));
         }
         let format = format_of(source, raw.format)?;
-        let epoch = Epoch::first_in(format, &Genesis { silos, charter });
+        let epoch = Epoch::first_in(format, &Genesis { silos, protocol });
         let epoch = epoch.map_err(|error| refused(source, &error))?;
         check_questions(source, &raw, &epoch)?;
         let strategy = with_questions(strategy.into(), &raw.question, raw.rounds);
@@ -176,7 +176,7 @@ impl Agreement {
             seed: raw.seed,
             max_model_norm,
             max_weight,
-            status: raw.charter.status,
+            status: raw.protocol.status,
             continues,
             questions: raw.question,
             addresses,
@@ -188,10 +188,10 @@ impl Agreement {
     /// brings the agreement into force nor on addresses; of a first agreement it is the federation's id.
     /// `None` for members or rules that no first agreement could have.
     pub fn contents(&self) -> Option<Hash> {
-        let (silos, charter) = (self.epoch.roster.silos(), &self.epoch.charter);
+        let (silos, protocol) = (self.epoch.roster.silos(), &self.epoch.protocol);
         let genesis = Genesis {
             silos: silos.to_vec(),
-            charter: charter.clone(),
+            protocol: protocol.clone(),
         };
         let epoch = Epoch::first_in(self.epoch.format, &genesis);
         epoch.ok().map(|epoch| epoch.federation)
@@ -199,7 +199,7 @@ impl Agreement {
 
     /// The rounds that learn: all but the most that its questions take.
     pub fn learning_rounds(&self) -> u64 {
-        let rounds = self.epoch.charter.rounds;
+        let rounds = self.epoch.protocol.rounds;
         learning_rounds(rounds, &self.questions).unwrap_or(rounds)
     }
 
@@ -217,14 +217,14 @@ impl Agreement {
 
     /// The agreement as federation.toml has it.
     pub(crate) fn file(&self) -> FederationFile {
-        let charter = &self.epoch.charter;
+        let protocol = &self.epoch.protocol;
         let silos = self.epoch.roster.silos();
         FederationFile {
             format: self.epoch.format.into(),
-            name: charter.name.clone(),
-            rounds: charter.rounds,
+            name: protocol.name.clone(),
+            rounds: protocol.rounds,
             seed: self.seed,
-            start: HEXLOWER.encode(&charter.start.0),
+            start: HEXLOWER.encode(&protocol.start.0),
             continues: self.continues.as_ref().map(|continues| ContinuesTable {
                 name: continues.name.clone(),
                 federation: HEXLOWER.encode(&continues.federation.0),
@@ -234,26 +234,26 @@ impl Agreement {
                 mode: continues.seen.mode(),
                 group: continues.summed.iter().map(privacy::authors).collect(),
             }),
-            charter: CharterTable {
-                beat: Span::millis(charter.beat_ms),
-                patience: charter.patience,
-                view_timeout: Some(charter.view_timeout),
-                min_contributions: Some(charter.min_contributions),
-                keep_rounds: charter.keep_rounds,
-                blob_limit: charter.blob_limit,
-                discovery: charter.discovery,
+            protocol: ProtocolTable {
+                heartbeat: Span::millis(protocol.heartbeat_ms),
+                patience: protocol.patience,
+                view_timeout: Some(protocol.view_timeout),
+                min_contributions: Some(protocol.min_contributions),
+                keep_rounds: protocol.keep_rounds,
+                blob_limit: protocol.blob_limit,
+                discovery: protocol.discovery,
                 max_model_norm: self.max_model_norm,
                 max_weight: self.max_weight,
-                rotation: RotationName(charter.rotation),
-                verification: VerificationName(charter.verification),
-                names: if charter.shows_names() {
+                rotation: RotationName(protocol.rotation),
+                verification: VerificationName(protocol.verification),
+                names: if protocol.shows_names() {
                     EntryNames::Shown
                 } else {
                     EntryNames::Removed
                 },
                 status: self.status,
             },
-            privacy: PrivacyTable::of(&charter.privacy),
+            privacy: PrivacyTable::of(&protocol.privacy),
             task: self.task.clone(),
             strategy: self.strategy_config.clone(),
             question: self.questions.clone(),
@@ -271,8 +271,8 @@ impl Agreement {
     }
 }
 
-/// Beats after which the members replace a lead, in a federation of `n` members, where the charter
-/// does not say it: twice the patience, and one beat for each of f + 4 phases.
+/// Beats after which the members replace a lead, in a federation of `n` members, where the parameter set
+/// does not say it: twice the patience, and one heartbeat for each of f + 4 phases.
 pub fn default_view_timeout(patience: u32, n: usize) -> u32 {
     let f = n.saturating_sub(1) as u32 / 3;
     patience.saturating_mul(2).saturating_add(f + 4)
@@ -289,14 +289,14 @@ pub fn models_take(blob_limit: u64, n: usize, mbit: f64) -> Duration {
     Duration::try_from_secs_f64(bits / (mbit * 1e6)).unwrap_or(Duration::MAX)
 }
 
-/// The patience of a new agreement, in beats: at least `wanted`, and enough for models of this size
+/// The patience of a new agreement, in heartbeats: at least `wanted`, and enough for models of this size
 /// over a line of [`LINE_MBIT`].
-pub fn enough_patience(wanted: u32, blob_limit: u64, n: usize, beat: Duration) -> u32 {
-    let beats = models_take(blob_limit, n, LINE_MBIT).as_secs_f64() / beat.as_secs_f64();
-    wanted.max(beats.ceil().min(f64::from(u32::MAX)) as u32)
+pub fn enough_patience(wanted: u32, blob_limit: u64, n: usize, heartbeat: Duration) -> u32 {
+    let heartbeats = models_take(blob_limit, n, LINE_MBIT).as_secs_f64() / heartbeat.as_secs_f64();
+    wanted.max(heartbeats.ceil().min(f64::from(u32::MAX)) as u32)
 }
 
-/// Fewest contributions of a round, in a federation of `n` members, where the charter does not say it:
+/// Fewest contributions of a round, in a federation of `n` members, where the parameter set does not say it:
 /// 2f + 1, or more than half of the members where that is more.
 pub fn default_min_contributions(n: usize) -> u16 {
     let f = protocol::roster::faulty(n);
@@ -369,7 +369,7 @@ fn check_questions(
         return Ok(());
     }
     let wrong = |path: &str, what: String| Err(ConfigError::At(source.key_of(path, &what)));
-    match epoch.charter.privacy.mode() {
+    match epoch.protocol.privacy.mode() {
         RoundMode::Clear | RoundMode::Named => {}
         RoundMode::Masked(_) | RoundMode::Noised(..) => {
             let what = "asks the members of a federation in which sums alone are opened: nodes answer in clear \
@@ -410,27 +410,27 @@ fn continues_of(source: TomlText<'_>, table: ContinuesTable) -> Result<Continues
     })
 }
 
-/// The charter of a file, with the defaults of what it leaves out.
+/// The parameter set of a file, with the defaults of what it leaves out.
 ///
 /// # Errors
 /// [`ConfigError::At`]: a key of `[privacy]` that is missing or out of range.
-fn charter_of(
+fn parameters_of(
     source: TomlText<'_>,
     raw: &FederationFile,
     start: Hash,
     work: Vec<u8>,
-) -> Result<Charter, ConfigError> {
-    let (table, members) = (&raw.charter, raw.silo.len());
+) -> Result<ProtocolParameters, ConfigError> {
+    let (table, members) = (&raw.protocol, raw.silo.len());
     let min_contributions = table
         .min_contributions
         .or_else(|| privacy::min_contributions(raw))
         .unwrap_or(default_min_contributions(members));
-    Ok(Charter {
+    Ok(ProtocolParameters {
         name: raw.name.clone(),
         work,
         start,
         rounds: raw.rounds,
-        beat_ms: table.beat.0.as_millis() as u64,
+        heartbeat_ms: table.heartbeat.0.as_millis() as u64,
         patience: table.patience,
         view_timeout: table
             .view_timeout
@@ -483,41 +483,41 @@ pub(crate) fn silos_of(
 }
 
 /// The error with the line of its key.
-pub(crate) fn refused(source: TomlText<'_>, error: &CharterError) -> ConfigError {
+pub(crate) fn refused(source: TomlText<'_>, error: &ParametersError) -> ConfigError {
     let place = match error {
-        CharterError::Roster(RosterError::Size(0)) => {
+        ParametersError::Roster(RosterError::Size(0)) => {
             let what = "the federation has no members yet: `rota federation add NAME KEY ADDRESS` \
                         adds one";
             return ConfigError::At(source.at(0..0, what));
         }
-        CharterError::Roster(RosterError::Size(_)) => "member".into(),
-        CharterError::Roster(RosterError::BadName { member, .. }) => {
+        ParametersError::Roster(RosterError::Size(_)) => "member".into(),
+        ParametersError::Roster(RosterError::BadName { member, .. }) => {
             format!("member.{}.name", member - 1)
         }
-        CharterError::Roster(RosterError::Rows { member, .. }) => {
+        ParametersError::Roster(RosterError::Rows { member, .. }) => {
             format!("member.{}.rows", member - 1)
         }
-        CharterError::Name(_) => "name".into(),
-        CharterError::Roster(
+        ParametersError::Name(_) => "name".into(),
+        ParametersError::Roster(
             RosterError::Name(name) | RosterError::SharedKey(name) | RosterError::WeakKey(name),
         ) => {
             let written = format!("{name:?}");
             let at = source.text.rfind(&written).unwrap_or(0);
             return ConfigError::At(source.at(at..at, error.to_string()));
         }
-        CharterError::Range { key: "rounds", .. } => "rounds".into(),
-        CharterError::Range {
+        ParametersError::Range { key: "rounds", .. } => "rounds".into(),
+        ParametersError::Range {
             key: key @ ("colluders" | "min-sum-size" | "min-authors"),
             ..
         }
-        | CharterError::Noise { key, .. } => format!("privacy.{key}"),
-        CharterError::Range { key, .. } => format!("protocol.{key}"),
-        CharterError::UndeclaredRows(_) => "member".into(),
-        CharterError::TooFewToMask { .. } => "privacy.mode".into(),
-        CharterError::MaskedUnverified(_) => "protocol.verification".into(),
-        CharterError::Group { .. } | CharterError::TwoGroups(_) => "privacy.group".into(),
-        CharterError::Shows => "privacy.shows".into(),
-        CharterError::MaskedFormat(_) => "format".into(),
+        | ParametersError::Noise { key, .. } => format!("privacy.{key}"),
+        ParametersError::Range { key, .. } => format!("protocol.{key}"),
+        ParametersError::UndeclaredRows(_) => "member".into(),
+        ParametersError::TooFewToMask { .. } => "privacy.mode".into(),
+        ParametersError::MaskedUnverified(_) => "protocol.verification".into(),
+        ParametersError::Group { .. } | ParametersError::TwoGroups(_) => "privacy.group".into(),
+        ParametersError::Shows => "privacy.shows".into(),
+        ParametersError::MaskedFormat(_) => "format".into(),
     };
     ConfigError::At(source.at(source.span(&place), error.to_string()))
 }
@@ -566,11 +566,11 @@ mod tests {
 
     #[test]
     fn patience_covers_the_models_of_all_others_over_an_ordinary_line() {
-        let beat = Duration::from_secs(5);
+        let heartbeat = Duration::from_secs(5);
         // Five models of 300 MB are 12,000 Mbit: 400 s.
-        assert_eq!(enough_patience(12, 300_000_000, 6, beat), 80);
-        assert_eq!(enough_patience(100, 300_000_000, 6, beat), 100);
-        assert_eq!(enough_patience(12, 1_000, 6, beat), 12);
-        assert_eq!(enough_patience(12, u64::MAX, 1, beat), 12);
+        assert_eq!(enough_patience(12, 300_000_000, 6, heartbeat), 80);
+        assert_eq!(enough_patience(100, 300_000_000, 6, heartbeat), 100);
+        assert_eq!(enough_patience(12, 1_000, 6, heartbeat), 12);
+        assert_eq!(enough_patience(12, u64::MAX, 1, heartbeat), 12);
     }
 }

@@ -3,8 +3,8 @@
 
 use std::sync::Arc;
 
-use protocol::charter::{CharterError, Genesis};
 use protocol::message::{Amendment, Block};
+use protocol::parameters::{Genesis, ParametersError};
 use protocol::roster::Silo;
 use protocol::{Epoch, Epochs, MemberIndex, PublicKey};
 use task::MakeStandIn;
@@ -98,7 +98,7 @@ pub enum AmendError {
     Limit {
         /// Bytes of a contribution.
         size: u64,
-        /// The charter's limit.
+        /// The parameter set's limit.
         limit: u64,
     },
     /// A strategy that cannot work with the agreed model.
@@ -118,9 +118,9 @@ pub enum AmendError {
     /// A change that breaks a rule.
     #[error(transparent)]
     Change(#[from] protocol::change::ChangeError),
-    /// A roster or charter that cannot be used.
+    /// A roster or parameter set that cannot be used.
     #[error(transparent)]
-    Charter(#[from] CharterError),
+    ProtocolParameters(#[from] ParametersError),
     /// A text that is not what it has to be.
     #[error("the amendment cannot be accepted: {0}")]
     Differs(&'static str),
@@ -168,7 +168,7 @@ impl Agreement {
         let amendment = Amendment {
             format: new.epoch.format,
             silos: new.epoch.roster.silos().to_vec(),
-            charter: new.epoch.charter.clone(),
+            protocol: new.epoch.protocol.clone(),
             text: text.as_bytes().to_vec(),
             stolen: Vec::new(),
         };
@@ -181,11 +181,11 @@ impl Agreement {
     fn with_members(&self, members: Vec<(Silo, Vec<String>)>) -> Result<String, AmendError> {
         let (silos, addresses): (Vec<_>, _) = members.into_iter().unzip();
         let before = self.epoch.roster.len();
-        let charter = self.epoch.charter.for_members(before, silos.len());
+        let protocol = self.epoch.protocol.for_members(before, silos.len());
         let amended = Self {
             epoch: Arc::new(Epoch::first_in(
                 self.epoch.format,
-                &Genesis { silos, charter },
+                &Genesis { silos, protocol },
             )?),
             addresses,
             ..self.clone()
@@ -244,16 +244,16 @@ impl Agreement {
     /// # Errors
     /// [`AmendError`]: a value that cannot be written.
     pub fn asking(&self, question: AgreedQuestion) -> Result<String, AmendError> {
-        let mut charter = self.epoch.charter.clone();
-        charter.rounds += question.most_rounds();
+        let mut protocol = self.epoch.protocol.clone();
+        protocol.rounds += question.most_rounds();
         let silos = self.epoch.roster.silos().to_vec();
         let mut questions = self.questions.clone();
         questions.push(question);
-        charter.blob_limit = self.blob_limit_with(&questions);
+        protocol.blob_limit = self.blob_limit_with(&questions);
         let amended = Self {
             epoch: Arc::new(Epoch::first_in(
                 self.epoch.format,
-                &Genesis { silos, charter },
+                &Genesis { silos, protocol },
             )?),
             questions,
             ..self.clone()
@@ -309,7 +309,7 @@ impl Agreement {
         let text = self.amendment_text(amendment)?;
         let new = Self::parse_kept("the amendment", &text)?;
         let agreed =
-            new.epoch.roster.silos() == amendment.silos && new.epoch.charter == amendment.charter;
+            new.epoch.roster.silos() == amendment.silos && new.epoch.protocol == amendment.protocol;
         if agreed && new.epoch.format == amendment.format {
             Ok(Self { epoch, ..new })
         } else {
@@ -328,7 +328,7 @@ impl Agreement {
         members.retain(|(silo, _)| epoch.roster.position(&silo.key).is_some());
         let text = self.with_members(members)?;
         let new = Self::parse("the agreement of the members that remain", &text)?;
-        if new.epoch.charter.work != epoch.charter.work {
+        if new.epoch.protocol.work != epoch.protocol.work {
             return Err(AmendError::Differs(
                 "it follows an agreement that this program cannot read",
             ));
@@ -486,11 +486,11 @@ mod tests {
     #[test]
     fn rounds_and_rules_may_change_and_task_strategy_and_seed_stay() {
         let old = agreement();
-        let rounds = format!("rounds = {}", old.epoch.charter.rounds);
+        let rounds = format!("rounds = {}", old.epoch.protocol.rounds);
         assert!(EXAMPLE.contains(&rounds));
         let more = EXAMPLE.replace(&rounds, "rounds = 77");
         let amendment = old.amended("new.toml", &more, learn::stand_in).unwrap();
-        assert_eq!(amendment.charter.rounds, 77);
+        assert_eq!(amendment.protocol.rounds, 77);
         let written = old.to_toml().unwrap();
         let seed = format!("seed = {}\n", old.seed);
         assert!(written.contains(&seed));
@@ -531,7 +531,7 @@ mod tests {
         assert_eq!(new.addresses, old.addresses[1..]);
         // A text that says something else than what was approved is noticed.
         let mut amendment = old.amended("same", EXAMPLE, learn::stand_in).unwrap();
-        amendment.charter.rounds += 1;
+        amendment.protocol.rounds += 1;
         let error = old.after(&amendment, old.epoch.clone()).err().unwrap();
         assert!(matches!(error, AmendError::Unreadable(_)), "{error}");
     }

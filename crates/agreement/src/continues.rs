@@ -3,7 +3,7 @@
 use std::fmt;
 
 use protocol::Hash;
-use protocol::charter::{Charter, Group, RoundMode};
+use protocol::parameters::{Group, ProtocolParameters, RoundMode};
 
 use crate::file::Mode;
 
@@ -42,9 +42,9 @@ pub enum Seen {
 }
 
 impl Seen {
-    /// Returns what members see under this charter.
-    pub fn under(charter: &Charter) -> Self {
-        match charter.privacy.mode() {
+    /// Returns what members see under this parameter set.
+    pub fn under(protocol: &ProtocolParameters) -> Self {
+        match protocol.privacy.mode() {
             RoundMode::Clear | RoundMode::Named => Self::Models,
             RoundMode::Masked(_) => Self::Sums,
             RoundMode::Noised(..) => Self::NoisedSums,

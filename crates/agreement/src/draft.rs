@@ -5,7 +5,7 @@
 //! included, as it is.
 
 use methods::strategy::StrategyConfig;
-use protocol::charter::{self, CharterError, Rotation, Verification};
+use protocol::parameters::{self, ParametersError, Rotation, Verification};
 use protocol::roster::{Roster, RosterError, Silo};
 use protocol::{Formats, Hash, PublicKey};
 use task::TaskConfig;
@@ -15,7 +15,7 @@ use crate::agreement::{
 };
 use crate::alike::{LookError, check_new};
 use crate::config_error::ConfigError;
-use crate::file::{CharterTable, EntryNames, FederationFile, PrivacyTable, SiloTable, StatusFor};
+use crate::file::{EntryNames, FederationFile, PrivacyTable, ProtocolTable, SiloTable, StatusFor};
 use crate::rotation::RotationName;
 use crate::source::TomlText;
 use crate::span::Span;
@@ -50,7 +50,7 @@ pub struct NewDraft {
     /// Hash of the state that the first round starts from.
     pub start: Hash,
     /// The unit of all timers.
-    pub beat: Span,
+    pub heartbeat: Span,
     /// Beats that a round waits for a slow member.
     pub patience: u32,
     /// Beats until a lead is replaced; `None`: as follows from the number of members.
@@ -138,7 +138,7 @@ impl Draft {
         let silos = silos_of(source, &raw.silo)?;
         if !silos.is_empty() {
             Roster::new(silos.clone())
-                .map_err(|error| refused(source, &CharterError::Roster(error)))?;
+                .map_err(|error| refused(source, &ParametersError::Roster(error)))?;
         }
         let (scale, continues) = (raw.task.common_scale(), raw.continues.is_some());
         raw.strategy.standardise = scale && !continues;
@@ -172,15 +172,15 @@ impl Draft {
         let raw = FederationFile {
             format: match &new.privacy {
                 Some(table) if table.is_masked() => Formats::MASKED.into(),
-                _ => charter::FORMAT,
+                _ => parameters::FORMAT,
             },
             name: new.name.clone(),
             rounds: new.rounds,
             seed: new.seed,
             start: format!("{:#}", new.start),
             continues: None,
-            charter: CharterTable {
-                beat: new.beat,
+            protocol: ProtocolTable {
+                heartbeat: new.heartbeat,
                 patience: new.patience,
                 view_timeout: new.view_timeout,
                 min_contributions: new.min_contributions,
@@ -467,7 +467,7 @@ mod tests {
             rounds: 6,
             seed: 1,
             start: Hash::of(b"start"),
-            beat: Span::millis(5000),
+            heartbeat: Span::millis(5000),
             patience: 12,
             view_timeout: None,
             min_contributions: None,
@@ -515,8 +515,8 @@ mod tests {
                     let id = format!("# Its id: {:#}\n", agreement.epoch.federation);
                     assert!(text.contains(&id), "{text}");
                     let n = usize::from(digit);
-                    let charter = &agreement.epoch.charter;
-                    assert_eq!(charter.min_contributions, default_min_contributions(n));
+                    let protocol = &agreement.epoch.protocol;
+                    assert_eq!(protocol.min_contributions, default_min_contributions(n));
                     assert_eq!(agreement.addresses[n - 1], joining(digit).addresses);
                 }
             }

@@ -5,9 +5,9 @@ use methods::strategy::StrategyConfig;
 use task::{TaskConfig, data::DataError};
 
 use crate::agreement::bounds_fault;
-use crate::charter_config::CharterConfig;
 use crate::file::PrivacyTable;
 use crate::privacy::MaskedTask;
+use crate::protocol_config::ProtocolConfig;
 use crate::source::{FileError, TomlText};
 use crate::strategy::strategy_error;
 
@@ -24,7 +24,7 @@ pub struct DraftCheck<'a> {
     /// Strategy by which the members learn.
     pub strategy: &'a StrategyConfig,
     /// Rules of the rounds.
-    pub charter: &'a CharterConfig,
+    pub protocol: &'a ProtocolConfig,
     /// The table that says what members see of each other's contributions; `None`: every model.
     pub privacy: Option<&'a PrivacyTable>,
 }
@@ -37,19 +37,19 @@ impl DraftCheck<'_> {
     pub fn check(&self, source: TomlText<'_>, most: usize) -> Result<(), FileError> {
         self.check_rounds()
             .map_err(|what| source.key_of("rounds", what))?;
-        let beat = self.charter.beat.0.as_millis();
-        if !(10..=600_000).contains(&beat) {
-            let what = format!("is {beat} ms, it must be between 10ms and 10m");
+        let heartbeat = self.protocol.heartbeat.0.as_millis();
+        if !(10..=600_000).contains(&heartbeat) {
+            let what = format!("is {heartbeat} ms, it must be between 10ms and 10m");
             return Err(source.key_of("protocol.heartbeat", what));
         }
-        if let Err(error) = self.charter.radius.validate() {
+        if let Err(error) = self.protocol.radius.validate() {
             return Err(source.key_of("protocol.radius", error.to_string()));
         }
-        let CharterConfig {
+        let ProtocolConfig {
             max_model_norm,
             max_weight,
             ..
-        } = self.charter;
+        } = self.protocol;
         if let Some((key, what)) = bounds_fault(*max_model_norm, *max_weight) {
             return Err(source.key_of(key, what));
         }
@@ -88,8 +88,8 @@ impl DraftCheck<'_> {
         };
         let of = MaskedTask {
             names_shown: false,
-            max_model_norm: self.charter.max_model_norm.is_some(),
-            max_weight: self.charter.max_weight.is_some(),
+            max_model_norm: self.protocol.max_model_norm.is_some(),
+            max_weight: self.protocol.max_weight.is_some(),
             continues: false,
             rounds: self.rounds,
             task: self.task,

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use methods::strategy::StrategyConfig;
-use protocol::charter::{Privacy, RoundMode};
+use protocol::parameters::{Privacy, RoundMode};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use task::TaskConfig;
@@ -39,8 +39,7 @@ pub(crate) struct FederationFile {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) continues: Option<ContinuesTable>,
     /// Rules of the rounds: times, minimum numbers, sizes.
-    #[serde(rename = "protocol")]
-    pub(crate) charter: CharterTable,
+    pub(crate) protocol: ProtocolTable,
     /// What members see of each other's contributions. Without it: every model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) privacy: Option<PrivacyTable>,
@@ -99,18 +98,17 @@ pub(crate) struct ContinuesTable {
 /// Rules of the rounds: times, minimum numbers, sizes.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub(crate) struct CharterTable {
+pub(crate) struct ProtocolTable {
     /// The unit of all timers: how long a message may take between members on a bad day. Between
     /// 10 ms and 10 minutes, in whole milliseconds.
-    #[serde(rename = "heartbeat")]
-    pub(crate) beat: Span,
-    /// Number of beats that a round waits for a slow member before it continues without it.
+    pub(crate) heartbeat: Span,
+    /// Number of heartbeats that a round waits for a slow member before it continues without it.
     #[schemars(range(min = 1), extend("x-unit" = "heartbeats"))]
     #[serde(rename = "straggler-timeout")]
     pub(crate) patience: u32,
-    /// Number of beats after which the members replace a lead whose block is not final. At least
-    /// twice the patience and half a beat for each of f + 4 phases. Without it: twice the patience,
-    /// and one beat for each of f + 4 phases.
+    /// Number of heartbeats after which the members replace a lead whose block is not final. At least
+    /// twice the patience and half a heartbeat for each of f + 4 phases. Without it: twice the patience,
+    /// and one heartbeat for each of f + 4 phases.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 4), extend("x-unit" = "heartbeats"))]
     pub(crate) view_timeout: Option<u32>,

@@ -1,6 +1,6 @@
 //! Whether ε holds for how institutions hold out rows.
 
-use protocol::charter::{RoundMode, Unit};
+use protocol::parameters::{RoundMode, Unit};
 use task::TaskConfig;
 
 use crate::agreement::Agreement;
@@ -14,7 +14,7 @@ impl Agreement {
         let TaskConfig::Table(task) = &self.task else {
             return None;
         };
-        match self.epoch.charter.privacy.mode() {
+        match self.epoch.protocol.privacy.mode() {
             RoundMode::Noised(_, noise) => {
                 privacy::split_fault(task, task.split.is_by_unit(), noise.unit == Unit::Row)
             }

@@ -309,13 +309,13 @@ mod tests {
 
         #[test]
         fn a_token_is_found_in_a_mail(
-            width in 20usize..200, greeting in "[A-Za-z ,.!\n]{0,80}", signature in "[A-Za-z ,.\n-]{0,80}",
+            width in 20usize..200, handshake in "[A-Za-z ,.!\n]{0,80}", signature in "[A-Za-z ,.\n-]{0,80}",
         ) {
             let sent = invitation();
             let token = sent.token().unwrap();
             let lines: Vec<_> = token.as_bytes().chunks(width).map(|line| str::from_utf8(line).unwrap()).collect();
             for between in ["\n", "\r\n", "\n> ", "\n>> ", "\n| > ", "\u{a0}\n", "=\r\n", "\n>", "\u{200b} \n\t"] {
-                let mail = format!("{greeting}\n{between}{}\n\n{signature}", lines.join(between));
+                let mail = format!("{handshake}\n{between}{}\n\n{signature}", lines.join(between));
                 prop_assert_eq!(&Invitation::read(&mail).unwrap(), &sent, "{:?}", between);
             }
             for around in [["<", ">"], ["\"", "\"."], ["(", ")"], ["`", "`, please"], ["Invitation: ", "\n--\nN. N."]] {

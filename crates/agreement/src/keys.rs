@@ -100,7 +100,7 @@ pub(crate) const KEYS: &[Key] = &[
         Raised,
         "its model may weigh more than before",
     ),
-    // ---- The charter.
+    // ---- The parameter set.
     key("protocol", "the rules of the rounds"),
     key("protocol.heartbeat", "the unit of all timers"),
     key("protocol.straggler-timeout", "the beats that a round waits for a slow member"),

@@ -9,14 +9,13 @@
 //! as one line of text, and a [`Consent`] is a member's signature under it.
 //!
 //! A simulation makes the same agreement from a scenario. This crate also has the code that scenarios
-//! and the files of a node share: rules of the rounds with defaults ([`CharterConfig`], [`DraftCheck`]), spans
+//! and the files of a node share: rules of the rounds with defaults ([`ProtocolConfig`], [`DraftCheck`]), spans
 //! of time ([`Span`]), errors with file and line ([`TomlText`]), and the seed of a silo ([`silo_seed`]).
 
 mod agreement;
 mod alike;
 mod amend;
 mod canonical;
-mod charter_config;
 mod config_error;
 mod consent;
 mod continues;
@@ -32,6 +31,7 @@ mod keys;
 mod mail;
 mod policy;
 mod privacy;
+mod protocol_config;
 mod question;
 mod renamed;
 mod request;
@@ -53,7 +53,6 @@ pub use agreement::{
 pub use alike::{LookError, check_new, confusing};
 pub use amend::AmendError;
 pub use canonical::{Canonical, CanonicalError};
-pub use charter_config::CharterConfig;
 pub use config_error::ConfigError;
 pub use consent::{Consent, ConsentError};
 pub use continues::{Continues, Seen};
@@ -64,6 +63,7 @@ pub use file::{Mode, PrivacyTable, StatusFor};
 pub use invitation::{InForce, Invitation, TokenError};
 pub use policy::Routine;
 pub use privacy::{DeltaDoubt, MaskedTask, NOISED, NoisedSettings, PrivacyOf, bound, most_auc};
+pub use protocol_config::ProtocolConfig;
 pub use question::{AgreedQuestion, QuestionStage};
 pub use renamed::current;
 pub use request::{JoinRequest, RequestError};

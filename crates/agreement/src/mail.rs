@@ -1,5 +1,5 @@
 //! Finds a token in what a mail program makes of a mail: behind marks of quotation, in wrapped lines, between a
-//! greeting and a signature.
+//! handshake and a signature.
 
 /// Places at which a token may begin that are looked at.
 const BEGINNINGS: usize = 8;

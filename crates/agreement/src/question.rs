@@ -205,7 +205,7 @@ mod tests {
         let text = old.asking(asked(AGE)).unwrap();
         let new = Agreement::parse("new", &text).unwrap();
         assert_eq!(new.questions, [asked(AGE)]);
-        let rounds = |of: &Agreement| of.epoch.charter.rounds;
+        let rounds = |of: &Agreement| of.epoch.protocol.rounds;
         assert_eq!(rounds(&new), rounds(&old) + new.questions[0].most_rounds());
         assert_eq!(
             Agreement::parse("again", &new.to_toml().unwrap())
@@ -265,7 +265,7 @@ mod tests {
             let why = Agreement::parse("new.toml", &text.replace(from, to)).err();
             why.unwrap().to_string()
         };
-        let rounds = agreement().epoch.charter.rounds + asked(AGE).most_rounds();
+        let rounds = agreement().epoch.protocol.rounds + asked(AGE).most_rounds();
         let few = wrong(&format!("rounds = {rounds}"), "rounds = 3");
         assert!(few.contains("`rounds` must be more than"), "{few}");
         let kind = wrong("\"describe\"", "\"descrieb\"");

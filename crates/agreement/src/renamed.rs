@@ -100,7 +100,7 @@ pub(crate) fn old_names(text: &str) -> Vec<OldName> {
 
 fn old_keys(table: &DeTable<'_>, path: &str, found: &mut Vec<OldName>) {
     for (key, value) in table.iter() {
-        // An experiment names a key of a scenario by its path: `"charter.patience" = 3`.
+        // An experiment names a key of a scenario by its path: `"protocol.patience" = 3`.
         let mut path = path.to_owned();
         let whole: &str = key.get_ref();
         for name in whole.split('.') {

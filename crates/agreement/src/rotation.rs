@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use protocol::charter::Rotation;
+use protocol::parameters::Rotation;
 use serde::{Deserialize, Serialize};
 
 /// The name of a rotation, such as `"every-round"`.

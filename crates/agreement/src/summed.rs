@@ -4,7 +4,7 @@
 //! So an agreement that continues another one names the groups whose models were added up there, and who is in one
 //! of them is added up with the same others, or with nobody. Every member checks that by the agreement alone.
 
-use protocol::charter::Group;
+use protocol::parameters::Group;
 
 use crate::agreement::Agreement;
 use crate::amend::AmendError;
@@ -20,7 +20,7 @@ impl Agreement {
         for (at, agreement) in history.into_iter().enumerate() {
             let before = agreement.continues.iter().filter(|_| at == 0);
             all.extend(before.flat_map(|continues| continues.summed.clone()));
-            let masked = agreement.epoch.charter.privacy.masked();
+            let masked = agreement.epoch.protocol.privacy.masked();
             for group in masked.map_or(&[][..], |masked| masked.groups()) {
                 all.retain(|other| !meets(other, group));
                 all.push(group.clone());
@@ -41,7 +41,7 @@ impl Agreement {
     /// Returns whether nobody is added up with others than in the federations that this one continues. `now` are the
     /// groups in force, of which it is asked apart whether they may change.
     pub(crate) fn sums_stay(&self, now: &[Group]) -> Result<(), AmendError> {
-        let masked = self.epoch.charter.privacy.masked();
+        let masked = self.epoch.protocol.privacy.masked();
         let groups = masked.map_or(&[][..], |masked| masked.groups());
         let before = self.continues.iter().flat_map(|one| &one.summed);
         let new = |group: &&Group| !now.iter().any(|other| meets(other, group));
@@ -64,7 +64,7 @@ impl Agreement {
             return true;
         };
         let says = |until: &[Self]| {
-            let seen = until.last().map(|last| Seen::under(&last.epoch.charter));
+            let seen = until.last().map(|last| Seen::under(&last.epoch.protocol));
             let summed = Self::summed(until);
             let named = |group: &Group| continues.summed.iter().any(|other| alike(group, other));
             seen == Some(continues.seen) && summed.iter().all(named)
@@ -76,7 +76,7 @@ impl Agreement {
     /// without a full stop; `None` where they do not.
     pub fn protects_less(&self) -> Option<String> {
         let continues = self.continues.as_ref()?;
-        let now = Seen::under(&self.epoch.charter);
+        let now = Seen::under(&self.epoch.protocol);
         (now < continues.seen).then(|| {
             format!(
                 "this protects less than the federation {} that it continues: members saw {} there, and see {} here",

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use protocol::charter::Verification;
+use protocol::parameters::Verification;
 use serde::{Deserialize, Serialize};
 
 /// The name of a level of verification, such as `"full"`.

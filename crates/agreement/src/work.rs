@@ -1,4 +1,4 @@
-//! The learning part of an agreement as the bytes that the charter holds.
+//! The learning part of an agreement as the bytes that the parameter set holds.
 
 use methods::strategy::StrategyConfig;
 use protocol::{Hash, codec};
@@ -33,7 +33,7 @@ pub struct AgreedWork<'a> {
 }
 
 impl AgreedWork<'_> {
-    /// The canonical bytes, for [`Charter::work`](protocol::charter::Charter::work).
+    /// The canonical bytes, for [`ProtocolParameters::work`](protocol::parameters::ProtocolParameters::work).
     ///
     /// # Errors
     /// [`CanonicalError`]: a task or strategy with a table whose keys are not texts.

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use agreement::Agreement;
-use protocol::charter::Genesis;
+use protocol::parameters::Genesis;
 use toml::Value;
 
 const EXAMPLE: &str = include_str!("../../../examples/federation.toml");
@@ -34,7 +34,7 @@ fn the_id_of_the_example_and_the_bytes_that_it_hashes_equal_the_golden_file() {
     let epoch = agreement(EXAMPLE).epoch;
     let genesis = Genesis {
         silos: epoch.roster.silos().to_vec(),
-        charter: epoch.charter.clone(),
+        protocol: epoch.protocol.clone(),
     };
     let now = format!(
         "{:#}\n{}",
@@ -50,7 +50,7 @@ fn the_id_of_the_example_and_the_bytes_that_it_hashes_equal_the_golden_file() {
         kept == now,
         "the id of examples/federation.toml, or the bytes that it is the hash of, differ from those \
          of {}. Every federation gets another id by that. If it is meant, raise \
-         `protocol::charter::FORMAT`, run the test again with ROTA_GOLDEN=write, which writes the \
+         `protocol::parameters::FORMAT`, run the test again with ROTA_GOLDEN=write, which writes the \
          file anew, and say so in the changelog.",
         file.display()
     );

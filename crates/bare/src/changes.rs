@@ -1,6 +1,6 @@
 //! The changes of the agreement that a bare run may have.
 
-use protocol::charter::Group;
+use protocol::parameters::Group;
 
 /// A change of the agreement, of a node's seat in it, or of the number of rounds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use protocol::charter::Epoch;
 use protocol::message::{Block, Content};
+use protocol::parameters::Epoch;
 use protocol::{Hash, Record};
 
 use super::work;
@@ -85,7 +85,7 @@ pub(super) struct MemberChain<'a> {
 
 /// Checks that all final blocks form one chain through all epochs, of which every honest member has
 /// its part in order; that rounds follow one another, and that every outcome follows from its
-/// sheet. A member that reports to be complete must have the last round. A member may lack blocks
+/// manifest. A member that reports to be complete must have the last round. A member may lack blocks
 /// of an epoch that was over before it came back. `recoveries` says whether institutions may have gone on
 /// without others.
 pub(super) fn check(
@@ -146,7 +146,7 @@ pub(super) fn check(
                 held.name, block.view
             ));
         }
-        let (has, all) = (rounds(&held.chain), last.charter.rounds);
+        let (has, all) = (rounds(&held.chain), last.protocol.rounds);
         if held.complete && has != all {
             return Err(format!(
                 "{} reports to be complete with {all} rounds, but its chain has {has}",
@@ -157,11 +157,11 @@ pub(super) fn check(
     check_rounds(first, &chain, recoveries)
 }
 
-/// Checks that rounds follow one another and outcomes from sheets, and that changes say where the
+/// Checks that rounds follow one another and outcomes from manifests, and that changes say where the
 /// federation stood.
 fn check_rounds(first: &Epoch, chain: &[(Hash, &Block)], recoveries: bool) -> Result<(), String> {
     // None after a secure-aggregation round, whose outcome stands in the next block.
-    let (mut state, mut last) = (Some(first.charter.start), 0);
+    let (mut state, mut last) = (Some(first.protocol.start), 0);
     // What each round gave. Those after the round that a recovery goes on from are done again.
     let mut outcomes = vec![state];
     for (hash, block) in chain {
@@ -214,7 +214,7 @@ fn check_rounds(first: &Epoch, chain: &[(Hash, &Block)], recoveries: bool) -> Re
             return Err(format!("round {} follows round {last}", learning.round));
         }
         last = learning.round;
-        let right = state.map(|state| work::outcome(&state, last, &learning.sheet));
+        let right = state.map(|state| work::outcome(&state, last, &learning.manifest));
         if right.is_some_and(|right| right != learning.outcome) {
             return Err(format!(
                 "the outcome of round {last} is {}, but {right:?} follows from its sheet",

@@ -106,7 +106,7 @@ impl Faults {
         }
     }
 
-    /// All kinds of faults for up to a hundred beats of a second. At most f members are Byzantine,
+    /// All kinds of faults for up to a hundred heartbeats of a second. At most f members are Byzantine,
     /// die for good or lose their journals.
     pub fn all() -> Self {
         Self {

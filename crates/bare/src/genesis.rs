@@ -1,20 +1,22 @@
-//! Rosters and charters of federations that learn nothing: for the bare simulator, for a network
+//! Rosters and parameter sets of federations that learn nothing: for the bare simulator, for a network
 //! alone, and for tests of the invariants.
 
 use std::time::Duration;
 
 use protocol::SecretKey;
-use protocol::charter::{Charter, Epoch, Genesis, Privacy, Rotation, RoundMode, Verification};
+use protocol::parameters::{
+    Epoch, Genesis, Privacy, ProtocolParameters, Rotation, RoundMode, Verification,
+};
 use protocol::roster::Silo;
 
-/// The beat of a federation that learns nothing.
-pub const BEAT: Duration = Duration::from_secs(1);
-/// The patience of a federation that learns nothing, in beats.
+/// The heartbeat of a federation that learns nothing.
+pub const HEARTBEAT: Duration = Duration::from_secs(1);
+/// The patience of a federation that learns nothing, in heartbeats.
 pub const PATIENCE: u32 = 6;
 /// The size of a model in such a federation, in bytes.
 pub const MODEL_BYTES: u64 = 8;
 
-/// The view timeout of a federation that learns nothing, in beats, with `f` faulty members.
+/// The view timeout of a federation that learns nothing, in heartbeats, with `f` faulty members.
 pub fn view_timeout(f: usize) -> u32 {
     2 * PATIENCE + 8 * (f as u32 + 4)
 }
@@ -61,9 +63,9 @@ pub fn epoch_of(
         rows,
     };
     let f = protocol::roster::faulty(keys.len());
-    let charter = Charter {
+    let protocol = ProtocolParameters {
         rounds,
-        beat_ms: BEAT.as_millis() as u64,
+        heartbeat_ms: HEARTBEAT.as_millis() as u64,
         patience: PATIENCE,
         view_timeout: view_timeout(f),
         min_contributions: match privacy.mode() {
@@ -77,8 +79,8 @@ pub fn epoch_of(
         privacy,
         blob_limit: 1 << 20,
         keep_rounds: 3,
-        ..Charter::small("bare")
+        ..ProtocolParameters::small("bare")
     };
     let silos = keys.iter().enumerate().map(silo).collect();
-    Epoch::first(&Genesis { silos, charter }).expect("different keys, and numbers in range")
+    Epoch::first(&Genesis { silos, protocol }).expect("different keys, and numbers in range")
 }

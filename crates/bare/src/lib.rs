@@ -35,8 +35,8 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use protocol::charter::{Rotation, Verification};
 use protocol::member;
+use protocol::parameters::{Rotation, Verification};
 use protocol::{SecretKey, Time};
 
 pub use byzantine::Behaviour;
@@ -113,7 +113,7 @@ pub struct BareOptions {
     /// True if members restart with an empty journal as if they were new, which breaks R5 on
     /// purpose.
     pub journals_vanish: bool,
-    /// A rule of secure-aggregation rounds that the surroundings of members break on purpose.
+    /// A rule of secure-aggregation rounds that the environment of members break on purpose.
     pub broken_masks: Option<BrokenMasks>,
     /// How every change of the agreement also changes groups, which members must not answer.
     pub regroup: Option<Regroup>,

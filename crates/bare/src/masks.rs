@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use protocol::effects::MaskedList;
-use protocol::message::{Blob, MaskedSheet, MaskedVector, PublicKeys};
+use protocol::message::{Blob, MaskedManifest, MaskedVector, PublicKeys};
 use protocol::{Hash, MemberIndex};
 
 /// The prime field of the shares: 2⁶¹ − 1.
@@ -51,7 +51,7 @@ pub(super) struct BareMasks {
     vectors: BTreeMap<Hash, Words>,
     transcripts: BTreeMap<Hash, BareTranscript>,
     pub(super) lists: BTreeMap<Hash, Arc<MaskedList>>,
-    pub(super) sheets: BTreeMap<Hash, Arc<MaskedSheet>>,
+    pub(super) manifests: BTreeMap<Hash, Arc<MaskedManifest>>,
     /// The plain value of every masked vector.
     plain: BTreeMap<Hash, u64>,
     /// The secrets behind public keys: with them a toy unlocks shares.
@@ -190,13 +190,13 @@ impl BareMasks {
         }
     }
 
-    /// Masks a vector for a list and locks its shares. What is `spoilt` has wrong streams.
+    /// Masks a vector for a list and locks its shares. What is `corrupted` has wrong streams.
     pub(super) fn mask(
         &mut self,
         secret: &BareSecret,
         me: MemberIndex,
         list: &MaskedList,
-        spoilt: bool,
+        corrupted: bool,
     ) -> MaskedVector {
         let ready = list.keys.members();
         let shares = ready.iter().map(|by| secret.polynomial(list, place(*by)));
@@ -216,7 +216,7 @@ impl BareMasks {
                 Ordering::Equal => add(masked, [weight * secret.value, 0]),
             };
         }
-        if spoilt {
+        if corrupted {
             masked = add(masked, stream(&list.root));
         }
         let author = me.0.to_le_bytes();
@@ -244,9 +244,9 @@ impl BareMasks {
         self.secrets.get(&ready.keys.public).copied()
     }
 
-    /// Returns whether the transcripts of a sheet are those of its authors for this list.
-    pub(super) fn verify(&self, list: &MaskedList, sheet: &MaskedSheet) -> bool {
-        sheet.entries.iter().all(|entry| {
+    /// Returns whether the transcripts of a manifest are those of its authors for this list.
+    pub(super) fn verify(&self, list: &MaskedList, manifest: &MaskedManifest) -> bool {
+        manifest.entries.iter().all(|entry| {
             let known = self.transcripts.get(&entry.transcript.hash);
             known.is_some_and(|known| {
                 let fits = known.locked.len() == list.keys.ready.len();
@@ -255,15 +255,15 @@ impl BareMasks {
         })
     }
 
-    /// The shares of a member of a list, for all authors of a sheet; the members' secrets are asked for by
+    /// The shares of a member of a list, for all authors of a manifest; the members' secrets are asked for by
     /// `secret`, as only the author knows how to make a share that its owner unlocks.
     pub(super) fn unlock(
         list: &MaskedList,
-        sheet: &MaskedSheet,
+        manifest: &MaskedManifest,
         me: MemberIndex,
         secret: impl Fn(MemberIndex) -> Option<BareSecret>,
     ) -> Option<Vec<u8>> {
-        let shares = sheet.entries.iter().map(|entry| {
+        let shares = manifest.entries.iter().map(|entry| {
             let secret = secret(entry.member)?;
             Some(secret.polynomial(list, place(me)).to_le_bytes())
         });
@@ -274,7 +274,7 @@ impl BareMasks {
     fn proven(
         &self,
         list: &MaskedList,
-        sheet: &MaskedSheet,
+        manifest: &MaskedManifest,
         by: MemberIndex,
         opening: &[u8],
     ) -> Option<Vec<u64>> {
@@ -291,8 +291,8 @@ impl BareMasks {
             let known = self.transcripts.get(&entry.transcript.hash);
             self.unproven || known.and_then(|known| known.locked.get(at)) == Some(&locked(*share))
         };
-        let all = sheet.entries.iter().zip(&shares).all(right);
-        (all && shares.len() == sheet.entries.len()).then_some(shares)
+        let all = manifest.entries.iter().zip(&shares).all(right);
+        (all && shares.len() == manifest.entries.len()).then_some(shares)
     }
 
     /// The members whose openings do not hold, and the sums, if enough of them do. Void sums, whose check
@@ -300,12 +300,12 @@ impl BareMasks {
     pub(super) fn combine(
         &self,
         list: &MaskedList,
-        sheet: &MaskedSheet,
+        manifest: &MaskedManifest,
         openings: &[(MemberIndex, Vec<u8>)],
     ) -> (Vec<MemberIndex>, Option<Vec<Option<u64>>>) {
         let (mut held, mut unproven) = (Vec::new(), Vec::new());
         for (by, opening) in openings {
-            match self.proven(list, sheet, *by, opening) {
+            match self.proven(list, manifest, *by, opening) {
                 Some(shares) => held.push((*by, shares)),
                 None => unproven.push(*by),
             }
@@ -329,18 +329,18 @@ impl BareMasks {
                 let masked = masked.unwrap_or_else(invented);
                 subtract(masked, own_stream(&list.root, entry.member, secret(at)))
             };
-            let words = sheet.entries.iter().enumerate().map(of);
+            let words = manifest.entries.iter().enumerate().map(of);
             let [sum, check] = words.fold([0; 2], add);
             (check == 0).then_some(sum)
         });
         (unproven, Some(sums.collect()))
     }
 
-    /// The plain sums of a sheet.
-    pub(super) fn plain_sums(&self, list: &MaskedList, sheet: &MaskedSheet) -> Vec<u64> {
+    /// The plain sums of a manifest.
+    pub(super) fn plain_sums(&self, list: &MaskedList, manifest: &MaskedManifest) -> Vec<u64> {
         let of = |sum: &protocol::privacy::Sum| {
             let value = |author: MemberIndex| {
-                let entry = sheet.entries.iter().find(|entry| entry.member == author);
+                let entry = manifest.entries.iter().find(|entry| entry.member == author);
                 entry
                     .and_then(|entry| self.plain.get(&entry.vector.hash))
                     .copied()

@@ -10,7 +10,7 @@ pub enum Moment {
     /// The member leads and enters this phase.
     Phase(Phase),
     /// The member sends a message of this kind. With a Contribution its training is done; with a
-    /// Bundle, a Sheet or a Proposal it leads. In the [bare simulator](crate) alone: a scenario
+    /// Contribution list, a Manifest or a Proposal it leads. In the [bare simulator](crate) alone: a scenario
     /// names what the silos report, and they report no messages.
     Sends(Kind),
     /// The member leads and has decided. In the bare simulator alone, as [`Sends`](Self::Sends).
@@ -28,9 +28,9 @@ impl Moment {
         Self::Sends(Kind::Progress),
         Self::Sends(Kind::Contribution),
         Self::Sends(Kind::Receipt),
-        Self::Sends(Kind::Bundle),
+        Self::Sends(Kind::ContributionList),
         Self::Sends(Kind::Scores),
-        Self::Sends(Kind::Sheet),
+        Self::Sends(Kind::Manifest),
         Self::Sends(Kind::Inclusion),
         Self::Decides,
         Self::Sends(Kind::Proposal),

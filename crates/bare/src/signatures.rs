@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
-use protocol::charter::Epoch;
 use protocol::envelope::{self, OVERHEAD};
 use protocol::identity::{PublicKey, SignatureClaim, SimulatedKeys, Strict, Verifier};
 use protocol::message::Message;
+use protocol::parameters::Epoch;
 use protocol::{MemberIndex, SecretKey};
 
 /// Length of a frame before its signature.

@@ -29,7 +29,7 @@ impl BareVoids {
         (outcome, state): (Hash, &Hash),
         sums: impl Iterator<Item = (&'a Sum, bool)> + Clone,
     ) -> NewVoids {
-        let masked = epoch.charter.privacy.masked();
+        let masked = epoch.protocol.privacy.masked();
         let Some(masked) = masked.filter(|_| !self.0.contains_key(&outcome)) else {
             return NewVoids::default();
         };

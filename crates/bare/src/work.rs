@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use protocol::effects::{Answer, Case, Planned, Request, Trained, WorkError};
-use protocol::message::{Entry, EntryFields, Sheet};
+use protocol::message::{Entry, EntryFields, RoundManifest};
 use protocol::privacy::Voids;
 use protocol::{Hash, MemberIndex};
 
@@ -50,20 +50,20 @@ impl Plans {
     }
 }
 
-/// The outcome of any acceptable decision on a sheet, in a round that starts from this state.
-pub(super) fn outcome(state: &Hash, round: u64, sheet: &Hash) -> Hash {
-    Hash::labelled("outcome", &[&state.0, &round.to_le_bytes(), &sheet.0])
+/// The outcome of any acceptable decision on a manifest, in a round that starts from this state.
+pub(super) fn outcome(state: &Hash, round: u64, manifest: &Hash) -> Hash {
+    Hash::labelled("outcome", &[&state.0, &round.to_le_bytes(), &manifest.0])
 }
 
-/// The decision of an honest lead on a sheet.
-pub(super) fn decision(sheet: &Hash) -> Vec<u8> {
-    sheet.0.to_vec()
+/// The decision of an honest lead on a manifest.
+pub(super) fn decision(manifest: &Hash) -> Vec<u8> {
+    manifest.0.to_vec()
 }
 
-/// Returns whether a decision is acceptable for a sheet. It may have additional bytes, so that there are
+/// Returns whether a decision is acceptable for a manifest. It may have additional bytes, so that there are
 /// several acceptable decisions.
-fn acceptable(decision: &[u8], sheet: &Hash) -> bool {
-    decision.starts_with(&sheet.0)
+fn acceptable(decision: &[u8], manifest: &Hash) -> bool {
+    decision.starts_with(&manifest.0)
 }
 
 /// What a member stores besides its journal.
@@ -124,7 +124,9 @@ pub(super) fn perform(
             entries,
             holders,
         } => worker.hold(*round, entries, holders),
-        Request::Decide { sheet, holders, .. } => worker.decide(sheet, holders),
+        Request::Decide {
+            manifest, holders, ..
+        } => worker.decide(manifest, holders),
         Request::Check { case, .. } => check(case),
         Request::Settle { case, holders } => worker.settle(case, holders),
         Request::Keep {
@@ -269,18 +271,18 @@ impl Worker<'_> {
         }
     }
 
-    fn decide(&mut self, sheet: &Sheet, holders: &[MemberIndex]) -> Answer {
-        let root = sheet.root();
-        let result = self.get_all(&sheet.entries, holders);
+    fn decide(&mut self, manifest: &RoundManifest, holders: &[MemberIndex]) -> Answer {
+        let root = manifest.root();
+        let result = self.get_all(&manifest.entries, holders);
         Answer::Decided {
-            sheet: root,
+            manifest: root,
             result: result.map(|()| decision(&root)),
         }
     }
 
     fn settle(&mut self, case: &Case, holders: &[MemberIndex]) -> Answer {
         let result = self
-            .get_all(&case.sheet.entries, holders)
+            .get_all(&case.manifest.entries, holders)
             .and_then(|()| settle(self.store, case));
         Answer::Settled {
             case: case.id(),
@@ -290,7 +292,7 @@ impl Worker<'_> {
 }
 
 fn check(case: &Case) -> Answer {
-    let right = acceptable(&case.decision, &case.sheet.root());
+    let right = acceptable(&case.decision, &case.manifest.root());
     let no = || WorkError::Refused("not the decision that this sheet asks for".into());
     Answer::Checked {
         case: case.id(),
@@ -303,7 +305,7 @@ fn settle(store: &mut MemberStore, case: &Case) -> Result<Hash, WorkError> {
         .states
         .get(&case.round)
         .ok_or(WorkError::Unavailable)?;
-    let outcome = outcome(state, case.round, &case.sheet.root());
+    let outcome = outcome(state, case.round, &case.manifest.root());
     store.outcomes.insert(outcome);
     Ok(outcome)
 }

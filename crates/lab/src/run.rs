@@ -145,9 +145,9 @@ mod tests {
         let scenario = Scenario::load("null").unwrap().with(&overrides).unwrap();
         let study = scenario.study(None).unwrap();
         let federation = Federation::of(&scenario, &study).unwrap();
-        for memo in [false, true] {
+        for cache in [false, true] {
             let mut options = Options {
-                memo,
+                cache,
                 ..Options::default()
             };
             let threads = Threads::new(2);
@@ -161,9 +161,9 @@ mod tests {
                 assert_eq!(others.len(), 3);
                 for other in others {
                     let model = |one: &AdoptedModel| one.state.models[0].document().as_ptr();
-                    assert_eq!(model(first), model(other), "round {round}, memo {memo}");
+                    assert_eq!(model(first), model(other), "round {round}, memo {cache}");
                     // Computed once, the outcome itself is one.
-                    assert_eq!(Arc::ptr_eq(&first.state, &other.state), memo);
+                    assert_eq!(Arc::ptr_eq(&first.state, &other.state), cache);
                 }
             }
         }

@@ -65,7 +65,7 @@ impl Cost {
     /// Returns what a contribution to a round costs under an agreement on privacy.
     ///
     /// # Errors
-    /// [`CostError`]: noise that bounds nothing. The charter of a federation has none.
+    /// [`CostError`]: noise that bounds nothing. The parameter set of a federation has none.
     pub fn of(privacy: &Privacy) -> Result<Self, CostError> {
         let (masked, noise) = match privacy.mode() {
             RoundMode::Noised(masked, noise) => (masked, noise),

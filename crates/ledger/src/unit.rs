@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use protocol::charter;
+use protocol::protocol;
 use serde::{Deserialize, Serialize};
 
 /// A text that names no unit.
@@ -46,12 +46,12 @@ impl FromStr for SourceUnit {
     }
 }
 
-impl From<&charter::Unit> for SourceUnit {
+impl From<&parameters::Unit> for SourceUnit {
     /// The unit that an agreement protects.
-    fn from(agreed: &charter::Unit) -> Self {
+    fn from(agreed: &parameters::Unit) -> Self {
         match agreed {
-            charter::Unit::Row => Self::Row,
-            charter::Unit::Person(column) => Self::Person(column.clone()),
+            parameters::Unit::Row => Self::Row,
+            parameters::Unit::Person(column) => Self::Person(column.clone()),
         }
     }
 }

@@ -65,7 +65,7 @@ fn is_host(part: &Protocol<'_>) -> bool {
 /// source is named they are guesses.
 #[derive(Debug, Clone)]
 pub struct Config {
-    /// The federation's id: greetings have it, and the protocol between nodes in different epochs.
+    /// The federation's id: handshakes have it, and the protocol between nodes in different epochs.
     pub federation: Hash,
     /// The epoch in force, which names the gossip topic and the protocols of what only its members
     /// get. Default: the federation's id, for a network without epochs.

@@ -1,4 +1,4 @@
-//! The greeting that two nodes exchange on every new connection.
+//! The handshake that two nodes exchange on every new connection.
 //!
 //! Each side says the federation that it belongs to, its version, the message formats that it speaks,
 //! its clock, and the key with which it checks addresses while its node runs. The protocol's name is the same in every federation, so
@@ -16,11 +16,11 @@
 //! The first flag says that the program only checks addresses, the second that the length and the rest
 //! are there. So that any two versions can tell each other what they speak, the layout stays the same
 //! for ever: what is new is added to the end of the rest, and what a program does not know there is
-//! passed over. A greeting without the rest is that of a program which speaks format 1.
+//! passed over. A handshake without the rest is that of a program which speaks format 1.
 //!
 //! The numbers, little-endian and 0 for none, show two processes with one key ([`Twins`](crate::twins)).
 //!
-//! A program that only checks addresses may put a challenge into its greeting. The greeting that answers
+//! A program that only checks addresses may put a challenge into its handshake. The handshake that answers
 //! has what the node makes of it ([`Rehearsal`]); the mesh does not know what that is.
 
 use std::io;
@@ -36,7 +36,7 @@ use crate::rehearsal::Rehearsal;
 use crate::streams::{Inbound, StreamKind, StreamOpenError, StreamOpener};
 use crate::twins::ProcessPair;
 
-/// The layout of a greeting.
+/// The layout of a handshake.
 const LAYOUT: u8 = 1;
 /// Flag: it only checks addresses.
 const PROBING: u8 = 1;
@@ -51,7 +51,7 @@ const FIRST: Formats = Formats {
     oldest: 1,
     newest: 1,
 };
-/// How long a greeting may take.
+/// How long a handshake may take.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// What a node says of itself.
@@ -61,17 +61,17 @@ pub struct Hello {
     pub federation: Hash,
     /// The key with which its institution checks addresses while its node runs.
     pub probe: PublicKey,
-    /// True if the greeting node only checks its addresses, and leaves again.
+    /// True if the handshake node only checks its addresses, and leaves again.
     pub probing: bool,
-    /// Clock of the greeting node.
+    /// Clock of the handshake node.
     pub clock: SystemTime,
-    /// Program of the greeting node.
+    /// Program of the handshake node.
     pub program: Program,
     /// The number of its process; 0 if it has none.
     pub instance: u64,
     /// The numbers of two processes that it has met under the key of the node it greets; 0 for none.
     pub twins: (u64, u64),
-    /// A challenge, or what the greeting node made of one.
+    /// A challenge, or what the handshake node made of one.
     pub rehearsal: Option<[u8; 32]>,
 }
 
@@ -111,9 +111,9 @@ pub fn probe_key(secret: &[u8; 32]) -> [u8; 32] {
     SecretKey::from_bytes(secret).derive("mesh: key for checking addresses", &[])
 }
 
-/// What this node says in every greeting.
+/// What this node says in every handshake.
 #[derive(Debug, Clone)]
-pub(crate) struct OwnGreeting {
+pub(crate) struct OwnHandshake {
     pub(crate) federation: Hash,
     pub(crate) program: Program,
     probe: PublicKey,
@@ -123,7 +123,7 @@ pub(crate) struct OwnGreeting {
     rehearsal: Option<[u8; 32]>,
 }
 
-impl OwnGreeting {
+impl OwnHandshake {
     /// Of the node with this secret key, in the process with this number.
     pub(crate) fn new(
         federation: Hash,
@@ -180,12 +180,12 @@ impl OwnGreeting {
     }
 }
 
-/// A finished greeting.
+/// A finished handshake.
 #[derive(Debug)]
 pub(crate) struct Greeted {
     pub(crate) peer: PeerId,
     pub(crate) hello: Hello,
-    /// A time at which the connection was already made, and before which the greeting was not sent.
+    /// A time at which the connection was already made, and before which the handshake was not sent.
     pub(crate) since: Instant,
     /// Where the other end is.
     pub(crate) remote: Multiaddr,
@@ -195,7 +195,7 @@ pub(crate) struct Greeted {
 pub(crate) async fn ask(
     opener: StreamOpener,
     (peer, remote): (PeerId, Multiaddr),
-    card: OwnGreeting,
+    card: OwnHandshake,
 ) -> Result<(Greeted, Duration), StreamOpenError> {
     let since = Instant::now();
     let failed = |error: io::Error| StreamOpenError::Failed(error.to_string());
@@ -218,10 +218,10 @@ pub(crate) async fn ask(
     timeout(PATIENCE, exchange).await.map_err(|_| late())?
 }
 
-/// Answers a greeting; `None` if what came was none.
+/// Answers a handshake; `None` if what came was none.
 pub(crate) async fn answer(
     inbound: Inbound,
-    card: OwnGreeting,
+    card: OwnHandshake,
     rehearsal: Rehearsal,
 ) -> Option<Greeted> {
     let Inbound {
@@ -357,7 +357,7 @@ mod tests {
     #[tokio::test]
     async fn a_greeting_is_read_as_it_was_written_and_other_bytes_are_refused() {
         let card =
-            OwnGreeting::probing(Hash::of(b"federation"), &[7; 32], 9).telling(Some((9, 10)));
+            OwnHandshake::probing(Hash::of(b"federation"), &[7; 32], 9).telling(Some((9, 10)));
         let card = card.rehearsing(Some([6; 32]));
         let hello = Hello {
             clock: UNIX_EPOCH + Duration::from_millis(1_700_000_000_123),
@@ -383,7 +383,7 @@ mod tests {
 
     #[tokio::test]
     async fn greetings_of_older_and_newer_programs_are_read() {
-        let card = OwnGreeting::new(Hash::of(b"federation"), Program::this(Some(1)), &[7; 32], 9);
+        let card = OwnHandshake::new(Hash::of(b"federation"), Program::this(Some(1)), &[7; 32], 9);
         let hello = Hello {
             clock: UNIX_EPOCH,
             ..card.now()

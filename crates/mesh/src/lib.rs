@@ -34,7 +34,7 @@
 //! | admission | members of the roster, and former members for a while; others are denied before any protocol runs |
 //! | strangers | connections that have proved no key are limited by address and net, and members' addresses have places of their own |
 //! | epochs | the names of the gossip topic and of the protocols of frames and blobs have the epoch; former members get none of these |
-//! | greeting | on every new connection: each side's federation, version, message formats, clock and number of its process, see [`Hello`] |
+//! | handshake | on every new connection: each side's federation, version, message formats, clock and number of its process, see [`Hello`] |
 //! | connections | QUIC, or TCP with Noise and Yamux; one per member, dialled again with back-off |
 //! | NAT | a member that no other can dial is reached through a member that is connected to both, or directly where both sides can make their NATs let packets through |
 //! | rates | streams that a member opened are read at a fixed rate; a frame over the limit ends its stream |

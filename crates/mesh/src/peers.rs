@@ -23,7 +23,7 @@ pub struct PeerState {
     pub attempts: u64,
     /// What was found when it was last tried or lost; `None` after it has answered.
     pub problem: Option<Problem>,
-    /// Program of the member, as it said in its last greeting.
+    /// Program of the member, as it said in its last handshake.
     pub program: Option<Program>,
 }
 

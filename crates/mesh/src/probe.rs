@@ -1,5 +1,5 @@
 //! Tries one way to a member, an address or another member that relays: name, connection, keys,
-//! greeting, round trip.
+//! handshake, round trip.
 
 use std::future::pending;
 use std::io;
@@ -20,7 +20,7 @@ use tokio::time::{sleep, timeout};
 use crate::behaviour::transport;
 use crate::config::{MeshError, parse};
 use crate::dial::{innermost, resolve};
-use crate::hello::{self, Greeted, OwnGreeting, Program};
+use crate::hello::{self, Greeted, OwnHandshake, Program};
 use crate::listening::listening;
 use crate::members::{id_of, key_of};
 use crate::pace::Paces;
@@ -39,7 +39,7 @@ pub struct Met {
     pub program: Program,
     /// How long connecting took, keys included.
     pub handshake: Duration,
-    /// Round trip of the greeting.
+    /// Round trip of the handshake.
     pub round_trip: Duration,
     /// How far its clock is ahead of this machine's, in seconds; known to half a round trip.
     pub ahead: f64,
@@ -53,7 +53,7 @@ pub struct Met {
 #[derive(Debug, Clone, Copy)]
 pub struct Prober {
     /// The secret key: while the institution's own node runs, its [`probe_key`](crate::probe_key), which
-    /// the others know from the node's greetings; with its own key the others would take this for the node.
+    /// the others know from the node's handshakes; with its own key the others would take this for the node.
     pub key: [u8; 32],
     /// The id of the federation.
     pub federation: Hash,
@@ -62,8 +62,8 @@ pub struct Prober {
 }
 
 impl Prober {
-    fn card(&self) -> OwnGreeting {
-        let card = OwnGreeting::probing(self.federation, &self.key, 0);
+    fn card(&self) -> OwnHandshake {
+        let card = OwnHandshake::probing(self.federation, &self.key, 0);
         card.rehearsing(self.challenge)
     }
 }
@@ -97,12 +97,12 @@ pub enum ProbeError {
     /// The member that was to relay has no connection to it.
     #[error("that member has no connection to it")]
     Unrelayed,
-    /// The node does not know greetings.
+    /// The node does not know handshakes.
     #[error("it has the right key, but does not answer greetings: it runs another version of Rota")]
     Mute,
 }
 
-/// Connects to the member with key `peer` at `address`, exchanges greetings, and leaves.
+/// Connects to the member with key `peer` at `address`, exchanges handshakes, and leaves.
 ///
 /// # Errors
 /// [`ProbeError`]: how far it came.
@@ -128,7 +128,7 @@ pub(crate) async fn own(
 ) -> Result<Met, ProbeError> {
     let addresses = resolved(address).await?;
     let peer = identified(&SecretKey::from_bytes(&secret).public())?;
-    let card = OwnGreeting::probing(federation, &secret, instance);
+    let card = OwnHandshake::probing(federation, &secret, instance);
     let key = hello::probe_key(&secret);
     meet((key, card), peer, None, addresses, patience).await
 }
@@ -179,14 +179,14 @@ struct ProbeBehaviour {
 }
 
 async fn meet(
-    (key, card): ([u8; 32], OwnGreeting),
+    (key, card): ([u8; 32], OwnHandshake),
     peer: PeerId,
     relay: Option<PeerId>,
     addresses: Vec<Multiaddr>,
     patience: Duration,
 ) -> Result<Met, ProbeError> {
     let pair = Keypair::ed25519_from_bytes(key).map_err(unusable)?;
-    let (streams, opener) = streams::StreamBehaviour::greeting();
+    let (streams, opener) = streams::StreamBehaviour::handshake();
     let me = pair.public().to_peer_id();
     let (circuits, through) = relay::client::new(me);
     let transport = transport(&pair, Paces::new(), circuits).map_err(unusable)?;
@@ -202,11 +202,11 @@ async fn meet(
     let deadline = sleep(patience);
     tokio::pin!(deadline);
     let mut handshake = None;
-    let mut greeting: Option<Pin<Box<dyn Future<Output = ProbeAnswer> + Send>>> = None;
+    let mut handshake: Option<Pin<Box<dyn Future<Output = ProbeAnswer> + Send>>> = None;
     let met = loop {
         tokio::select! {
             () = &mut deadline => break Err(ProbeError::Silent(patience)),
-            answer = waiting(&mut greeting), if greeting.is_some() => break match answer {
+            answer = waiting(&mut handshake), if handshake.is_some() => break match answer {
                 Ok((greeted, round_trip)) => {
                     let hello = greeted.hello;
                     Ok(Met {
@@ -232,7 +232,7 @@ async fn meet(
                     handshake = Some(began.elapsed());
                     let peer = (peer, Multiaddr::empty());
                     let ask = hello::ask(opener.clone(), peer, card.clone());
-                    greeting = Some(Box::pin(ask));
+                    handshake = Some(Box::pin(ask));
                 }
                 SwarmEvent::ConnectionClosed { .. } => break Err(ProbeError::TurnedAway),
                 SwarmEvent::OutgoingConnectionError { error, .. } => {
@@ -246,15 +246,15 @@ async fn meet(
     met
 }
 
-/// The other side's greeting and the round trip.
+/// The other side's handshake and the round trip.
 type ProbeAnswer = Result<(Greeted, Duration), StreamOpenError>;
 
-/// The answer to a greeting, once there is one under way.
+/// The answer to a handshake, once there is one under way.
 async fn waiting(
-    greeting: &mut Option<Pin<Box<dyn Future<Output = ProbeAnswer> + Send>>>,
+    handshake: &mut Option<Pin<Box<dyn Future<Output = ProbeAnswer> + Send>>>,
 ) -> ProbeAnswer {
-    match greeting {
-        Some(greeting) => greeting.await,
+    match handshake {
+        Some(handshake) => handshake.await,
         None => pending().await,
     }
 }

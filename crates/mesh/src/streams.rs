@@ -1,11 +1,11 @@
-//! Byte streams between members: one protocol for frames, one for blobs, one for greetings, one for
+//! Byte streams between members: one protocol for frames, one for blobs, one for handshakes, one for
 //! what a node wants to know about its own address, one for what other nodes say of themselves, and one
 //! for frames between nodes in different epochs.
 //!
 //! The protocols of frames, blobs and questions have the epoch in their names, so that nodes in different epochs
 //! exchange neither. What they still have to tell each other, above all that an epoch is over, goes by
 //! the protocol between epochs, whose name has the federation. Former members are offered that
-//! protocol and greetings, and nothing else; who is none of both only greetings.
+//! protocol and handshakes, and nothing else; who is none of both only handshakes.
 //!
 //! A behaviour of libp2p that does nothing but hand out streams: those that members opened as
 //! [`Inbound`] events, those that this node opens through [`StreamOpener::open`]. It keeps connections alive.
@@ -34,7 +34,7 @@ use tokio::sync::{mpsc, oneshot};
 
 /// Requests for streams that may wait for the swarm.
 const REQUESTS: usize = 64;
-/// The protocol of greetings.
+/// The protocol of handshakes.
 const HELLO: StreamProtocol = StreamProtocol::new("/rota/hello/1");
 /// The protocol of [`StreamKind::Address`].
 const ADDRESS: StreamProtocol = StreamProtocol::new("/rota/address/1");
@@ -48,7 +48,7 @@ pub(crate) enum StreamKind {
     Between,
     /// A fetch of blobs.
     Blob,
-    /// A greeting, whose protocol is the same in every federation.
+    /// A handshake, whose protocol is the same in every federation.
     Hello,
     /// The question from which address this node's connection comes.
     Address,
@@ -172,8 +172,8 @@ impl StreamBehaviour {
         (behaviour, StreamOpener(opener))
     }
 
-    /// For greetings alone.
-    pub(crate) fn greeting() -> (Self, StreamOpener) {
+    /// For handshakes alone.
+    pub(crate) fn handshake() -> (Self, StreamOpener) {
         let (opener, wishes) = mpsc::channel(REQUESTS);
         let hello = || Offer(vec![(HELLO, StreamKind::Hello)]);
         let offers = [hello(), hello(), hello()];

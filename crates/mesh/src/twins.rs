@@ -1,12 +1,12 @@
 //! Notices that two processes have the key of one member.
 //!
-//! Every process says a number in its greetings that no other has. A process that has ended does not
+//! Every process says a number in its handshakes that no other has. A process that has ended does not
 //! greet any more, so a restart is followed by the new number and never by the old one again. If it is,
 //! on a connection that was made after the new number was heard, both processes run: somebody has
 //! copied the key. Several connections of one process, by two transports or dialled from both sides,
 //! have one number.
 //!
-//! A node tells the other end of a connection in its greeting which two numbers it has heard under the
+//! A node tells the other end of a connection in its handshake which two numbers it has heard under the
 //! other's key ([`Twins::of`]). One that hears its own number there counts the members that say so:
 //! alone, a Byzantine member could silence others with a lie.
 

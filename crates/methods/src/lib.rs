@@ -44,7 +44,7 @@
 //! ```
 //! use methods::learner::{Optimiser, Training};
 //! use methods::strategy::{CsRcflOptions, Method, StrategyConfig, build};
-//! use methods::{Layout, ModelEntry, Params, Role, Scores, Sheet, State, TensorSpec};
+//! use methods::{Layout, ModelEntry, Params, Role, Scores, LoadedManifest, State, TensorSpec};
 //!
 //! let layout = Layout::new(vec![TensorSpec::new("weight", [1], Role::Weight)])?;
 //! let model = |weight: f32| Params::from_values(&layout, &[weight]);
@@ -70,12 +70,12 @@
 //! let trained = [1.0, -1.0, 3.0, -3.0];
 //! let entries = trained.map(|weight| ModelEntry { model: model(weight), coalition: Some(0), weight: None, member: None });
 //! let losses = trained.map(|own| trained.map(|other| f64::abs((own - other).into())).to_vec());
-//! let sheet = Sheet { entries: entries.to_vec(), scores: Some(Scores::from_rows(&losses)?) };
+//! let manifest = LoadedManifest { entries: entries.to_vec(), scores: Some(Scores::from_rows(&losses)?) };
 //!
 //! // The lead decides; every member checks the decision and computes the outcome from it.
-//! let decision = strategy.decide(&state, &sheet, 1)?;
-//! strategy.check(&state, &sheet, &decision, 1)?;
-//! let outcome = strategy.settle(&state, &sheet, &decision, 1)?;
+//! let decision = strategy.decide(&state, &manifest, 1)?;
+//! strategy.check(&state, &manifest, &decision, 1)?;
+//! let outcome = strategy.settle(&state, &manifest, &decision, 1)?;
 //! assert_eq!(outcome.assignment, [0, 1, 0, 1]);
 //! assert_eq!(outcome.state.models, [model(2.0), model(-2.0)]);
 //!
@@ -108,7 +108,7 @@ pub use learner::{
 pub use matrix::Matrix;
 pub use nearest::nearest;
 pub use params::{Layout, Params, Role, TensorSpec};
-pub use strategy::{Decision, ModelEntry, Outcome, Plan, Scores, Sheet, State, Strategy};
+pub use strategy::{Decision, LoadedManifest, ModelEntry, Outcome, Plan, Scores, State, Strategy};
 
 /// A BLAKE3 digest of canonical bytes.
 pub type Digest = [u8; 32];

@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::charter::Verification;
 use crate::hash::Hash;
 use crate::identity::Signature;
+use crate::parameters::Verification;
 use crate::roster::MemberIndex;
 
 /// What a quorum voted for.

@@ -1,6 +1,6 @@
-//! Changes of the agreement: what a change of roster or charter needs, and the epoch that follows.
+//! Changes of the agreement: what a change of roster or parameter set needs, and the epoch that follows.
 //!
-//! An *epoch* is the time in which one roster and one charter are in force. An institution writes
+//! An *epoch* is the time in which one roster and one parameter set are in force. An institution writes
 //! the next agreement down as an [`Amendment`]; the institutions of a quorum of members approve it
 //! with their keys. Any lead may then propose a block with it, a [`Change`]. Once that block is
 //! final, the epoch is over, and the next one begins with the block as its genesis: views restart
@@ -8,10 +8,10 @@
 //! its epoch.
 
 use crate::certificate::{CertificateError, Verdict};
-use crate::charter::{CharterError, Checkpoint, Epoch};
 use crate::format::Formats;
 use crate::identity::{PublicKey, Verifier};
 use crate::message::{Amendment, Block, Change, Content, Passage, Recovery};
+use crate::parameters::{Checkpoint, Epoch, ParametersError};
 use crate::recovery::{RecoveryError, remaining};
 use crate::roster::{MemberIndex, Roster, RosterError, faulty};
 use crate::verify::{approvals_hold, standings_hold};
@@ -22,9 +22,9 @@ pub const TEXT: usize = 256 << 10;
 /// Why an amendment or a change is refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ChangeError {
-    /// An unusable roster or charter.
+    /// An unusable roster or parameter set.
     #[error("the amended agreement cannot be used: {0}")]
-    Charter(#[from] CharterError),
+    ProtocolParameters(#[from] ParametersError),
     /// Another state to start from. The federation goes on from its last outcome.
     #[error(
         "the amended agreement starts from another state: a change of task, model or strategy \
@@ -132,7 +132,7 @@ impl Amendment {
     /// Whether this amendment may follow `epoch`, whatever the number of rounds.
     ///
     /// # Errors
-    /// [`ChangeError`]: an unusable roster or charter, or another state to start from.
+    /// [`ChangeError`]: an unusable roster or parameter set, or another state to start from.
     pub fn check(&self, epoch: &Epoch) -> Result<(), ChangeError> {
         self.roster(epoch).map(drop)
     }
@@ -160,13 +160,13 @@ impl Amendment {
         if got < now {
             return Err(ChangeError::Lowered { got, now });
         }
-        let unusable = |error: RosterError| ChangeError::Charter(error.into());
+        let unusable = |error: RosterError| ChangeError::ProtocolParameters(error.into());
         let roster = Roster::new(self.silos.clone()).map_err(unusable)?;
-        // Members that do not speak the format of masked rounds could not read the charter: the format is
+        // Members that do not speak the format of masked rounds could not read the parameter set: the format is
         // raised first.
-        self.charter
+        self.protocol
             .validate(self.format.min(epoch.format), &roster)?;
-        if self.charter.start != epoch.charter.start {
+        if self.protocol.start != epoch.protocol.start {
             return Err(ChangeError::Start);
         }
         let ascending = self.stolen.windows(2).all(|pair| pair[0].0 < pair[1].0);
@@ -198,7 +198,7 @@ impl Amendment {
     }
 
     /// The member that leaves by itself, if that is all that the amendment does: the others stay in
-    /// their order, the charter stays the same (with as many contributions as there can be), and
+    /// their order, the parameter set stays the same (with as many contributions as there can be), and
     /// there is no other text to approve. Where fewer faulty members would be tolerated afterwards (f
     /// of the roster falls: three of four, six of seven, nine of ten remain), the others have to approve.
     pub fn leaver(&self, epoch: &Epoch) -> Option<MemberIndex> {
@@ -213,7 +213,7 @@ impl Amendment {
             && same
             && self.stolen.is_empty()
             && faulty(now.len()) == faulty(self.silos.len())
-            && self.charter == epoch.charter.for_members(now.len(), self.silos.len()))
+            && self.protocol == epoch.protocol.for_members(now.len(), self.silos.len()))
         .then_some(MemberIndex(gone as u16))
     }
 
@@ -223,7 +223,7 @@ impl Amendment {
         silos.remove(member.at());
         Self {
             format: epoch.format,
-            charter: epoch.charter.for_members(epoch.roster.len(), silos.len()),
+            protocol: epoch.protocol.for_members(epoch.roster.len(), silos.len()),
             silos,
             text: Vec::new(),
             stolen: Vec::new(),
@@ -248,7 +248,7 @@ impl Change {
             let (got, now) = (self.after.round, after.round);
             return Err(ChangeError::After { got, now });
         }
-        let (last, now) = (self.amendment.charter.rounds, after.round);
+        let (last, now) = (self.amendment.protocol.rounds, after.round);
         if last < now {
             return Err(ChangeError::Rounds { last, now });
         }
@@ -289,10 +289,10 @@ impl Recovery {
         let remaining = remaining(epoch, lost)?;
         let silos = epoch.roster.silos();
         let silos = remaining.iter().map(|member| silos[member.at()].clone());
-        let roster = Roster::new(silos.collect()).map_err(CharterError::from)?;
+        let roster = Roster::new(silos.collect()).map_err(ParametersError::from)?;
         let (before, after) = (epoch.roster.len(), roster.len());
-        let charter = epoch.charter.for_members(before, after);
-        Ok(charter.validate(epoch.format, &roster)?)
+        let protocol = epoch.protocol.for_members(before, after);
+        Ok(protocol.validate(epoch.format, &roster)?)
     }
 }
 
@@ -305,18 +305,18 @@ impl Epoch {
         let here = |block: &&Block| block.epoch == self.id;
         let own = Some(block).filter(here);
         if let Some(recovery) = own.and_then(Block::recovery) {
-            let (silos, charter) = recovery.check(self, block)?;
-            let unusable = |error: RosterError| ChangeError::Charter(error.into());
+            let (silos, protocol) = recovery.check(self, block)?;
+            let unusable = |error: RosterError| ChangeError::ProtocolParameters(error.into());
             let roster = Roster::new(silos).map_err(unusable)?;
-            charter.validate(self.format, &roster)?;
+            protocol.validate(self.format, &roster)?;
             let (id, after) = (block.hash(), recovery.after);
-            return Ok(self.followed_by(id, after, self.format, roster, charter));
+            return Ok(self.followed_by(id, after, self.format, roster, protocol));
         }
         let change = own.and_then(Block::change).ok_or(ChangeError::NoChange)?;
         let roster = change.amendment.roster(self)?;
         change.follows(self, &change.after)?;
-        let (format, charter) = (change.amendment.format, change.amendment.charter.clone());
-        Ok(self.followed_by(block.hash(), change.after, format, roster, charter))
+        let (format, protocol) = (change.amendment.format, change.amendment.protocol.clone());
+        Ok(self.followed_by(block.hash(), change.after, format, roster, protocol))
     }
 }
 

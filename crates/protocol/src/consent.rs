@@ -7,9 +7,9 @@
 
 use std::collections::BTreeSet;
 
-use crate::charter::Epoch;
-use crate::charter::privacy::{Circle, Group, Masked};
 use crate::message::{Amendment, Change};
+use crate::parameters::Epoch;
+use crate::parameters::privacy::{Circle, Group, Masked};
 use crate::roster::MemberIndex;
 
 impl Circle {
@@ -80,8 +80,8 @@ impl Amendment {
     /// the groups that change, also those that leave.
     pub fn concerned(&self, epoch: &Epoch) -> Vec<MemberIndex> {
         let (now, next) = (
-            epoch.charter.privacy.masked(),
-            self.charter.privacy.masked(),
+            epoch.protocol.privacy.masked(),
+            self.protocol.privacy.masked(),
         );
         let (Some(now), Some(next)) = (now, next) else {
             return Vec::new();
@@ -115,7 +115,7 @@ impl Change {
     /// group: all institutions of both approve it, and it shows whose updates become visible. A newcomer
     /// has agreed by joining.
     pub(crate) fn frees(&self, epoch: &Epoch, name: &str, circle: &Circle) -> bool {
-        let Some(masked) = self.amendment.charter.privacy.masked() else {
+        let Some(masked) = self.amendment.protocol.privacy.masked() else {
             return false;
         };
         let Some(now) = masked.circles().find(|group| group.has(name)) else {

@@ -6,7 +6,6 @@ use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
 use crate::certificate::Certificate;
-use crate::charter::privacy::Circle;
 use crate::codec;
 use crate::envelope::Opened;
 use crate::evidence::Evidence;
@@ -14,6 +13,7 @@ use crate::forgotten::Forgotten;
 use crate::hash::Hash;
 use crate::identity::{PublicKey, Signature};
 use crate::message::{Amendment, Block, Message, Passage, Phase, Standing};
+use crate::parameters::privacy::Circle;
 use crate::refusal::{Omission, Refusal};
 use crate::roster::MemberIndex;
 
@@ -220,14 +220,14 @@ pub enum Report {
         over: Duration,
     },
     /// A round became final without this member's contribution, although the lead of its view had signed that it
-    /// has it. A lead that follows the rules does that where the author's signature for the sheet does not reach
+    /// has it. A lead that follows the rules does that where the author's signature for the manifest does not reach
     /// it in time, and nowhere else.
     ReceiptUnkept {
         /// The round.
         round: u64,
         /// The [`Body::Receipt`](crate::message::Body::Receipt) of the lead, as it signed it.
         receipt: Box<Message>,
-        /// Whether this member had signed for a sheet of that view with its entry.
+        /// Whether this member had signed for a manifest of that view with its entry.
         signed: bool,
     },
     /// A message of a member was not accepted.
@@ -274,7 +274,7 @@ pub enum Report {
         authors: Vec<MemberIndex>,
     },
     /// One entry of a round that became final has more than half of the weight of all: it sets the
-    /// model almost alone. Reported by members that hold the Sheet.
+    /// model almost alone. Reported by members that hold the Manifest.
     HeavyEntry {
         /// The round.
         round: u64,
@@ -282,7 +282,7 @@ pub enum Report {
         rows: u64,
         /// Training rows that all entries together claim.
         total: u128,
-        /// Author of the entry, where the charter shows names.
+        /// Author of the entry, where the parameter set shows names.
         member: Option<MemberIndex>,
     },
     /// An amendment is known, or another member approved it.
@@ -367,7 +367,7 @@ pub enum Report {
     TakingPart,
     /// The last round is final and adopted.
     Complete {
-        /// The last round: that of the charter, or an earlier one with which the strategy ended the
+        /// The last round: that of the parameter set, or an earlier one with which the strategy ended the
         /// federation.
         last: u64,
     },
@@ -389,7 +389,7 @@ pub enum Report {
         /// The members of groups that are not ready, ascending.
         members: Vec<MemberIndex>,
     },
-    /// A masked vector was wrong: this lead had it checked before it put it on a sheet. With the blobs that
+    /// A masked vector was wrong: this lead had it checked before it put it on a manifest. With the blobs that
     /// it names, it may be evidence.
     WrongVector {
         /// The [`Body::MaskedVector`](crate::message::Body::MaskedVector), as its author signed it.

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use crate::change::ChangeError;
-use crate::charter::Epoch;
 use crate::effects::Record;
 use crate::envelope;
 use crate::hash::Hash;
 use crate::message::Passage;
+use crate::parameters::Epoch;
 
 /// The epochs of a federation so far, from the records of a journal.
 #[derive(Debug, Clone)]
@@ -66,7 +66,7 @@ impl Epochs {
     pub fn answers(&self) -> Vec<(Hash, Bytes)> {
         let former = self.former.iter();
         former
-            .map(|(epoch, passage)| (epoch.id, envelope::seal_passage(epoch, passage)))
+            .map(|(epoch, passage)| (epoch.id, envelope::sign_passage(epoch, passage)))
             .collect()
     }
 }

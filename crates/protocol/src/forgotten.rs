@@ -42,8 +42,8 @@ mod tests {
         let said = |kind, round, view| Forgotten { kind, round, view }.to_string();
         assert_eq!(said(Kind::Finalize, 0, 12), "its Finalize vote of view 12");
         assert_eq!(said(Kind::Proposal, 0, 7), "its Proposal of view 7");
-        let sheet = "its signature for the sheet of round 3";
-        assert_eq!(said(Kind::Inclusion, 3, 0), sheet);
+        let manifest = "its signature for the sheet of round 3";
+        assert_eq!(said(Kind::Inclusion, 3, 0), manifest);
         let contribution = "its Contribution of round 4";
         assert_eq!(said(Kind::Contribution, 4, 0), contribution);
     }

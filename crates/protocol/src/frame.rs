@@ -5,10 +5,10 @@
 
 use bytes::Bytes;
 
-use crate::charter::Epoch;
 use crate::hash::Hash;
 use crate::identity::Signature;
 use crate::message::{Kind, SignatureChecks};
+use crate::parameters::Epoch;
 use crate::roster::MemberIndex;
 
 /// Bytes of the header: format 1, federation 32, epoch 32, round 8, view 8, sender 2, kind 1.

@@ -5,7 +5,7 @@ use std::hash::{BuildHasherDefault, Hasher};
 
 use serde::{Deserialize, Serialize};
 
-/// A BLAKE3 hash of the canonical bytes of a blob, a block, a plan, a sheet or an outcome.
+/// A BLAKE3 hash of the canonical bytes of a blob, a block, a plan, a manifest or an outcome.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Hash(#[serde(with = "crate::codec::bytes")] pub [u8; 32]);
 

@@ -10,10 +10,10 @@
 //! # Overview
 //!
 //! - **Who agrees on what.** A [`Roster`] lists the members with their [public keys](PublicKey), a
-//!   [`Charter`] holds the numbers and the work that they agreed on. Together they are the
+//!   [`ProtocolParameters`] holds the numbers and the work that they agreed on. Together they are the
 //!   [`Genesis`], from which the [`Epoch`] follows, with the federation's id and the
 //!   [rotation] of leads; [`Turns`](rotation::Turns) says who leads after the final rounds. A
-//!   [`change`] of roster or charter begins another epoch.
+//!   [`change`] of roster or parameter set begins another epoch.
 //! - **What members send.** A [`Message`] has one of the [kinds](message::Kind) in [`message`]. Each
 //!   travels as a [`Frame`] in a signed [`envelope`]; [`envelope::open`] is the one way in for bytes from outside,
 //!   and a [`budget`] limits what they may cost. [Certificates](certificate) and
@@ -27,7 +27,7 @@
 //!
 //! # Use
 //!
-//! The surroundings own the clock, the disk and the network. For every event they call
+//! The environment own the clock, the disk and the network. For every event they call
 //! [`Member::step`] and carry out the effects in order: all [`Effect::Persist`] of a step in one
 //! transaction first, then the others. They call it again with [`Input::Time`] when
 //! [`Member::deadline`] is reached. `examples/round_by_hand.rs` in the repository does this for one
@@ -37,7 +37,6 @@ pub mod accusation;
 pub mod budget;
 pub mod certificate;
 pub mod change;
-pub mod charter;
 pub mod codec;
 mod consent;
 pub mod effects;
@@ -53,6 +52,7 @@ pub mod member;
 pub mod message;
 pub mod name;
 pub mod net;
+pub mod parameters;
 pub mod recovery;
 pub mod refusal;
 pub mod roster;
@@ -63,8 +63,6 @@ pub mod verification;
 pub mod verify;
 pub mod work;
 
-pub use charter::privacy;
-pub use charter::{Charter, Checkpoint, Epoch, Genesis};
 pub use effects::{Effect, Input, Record, Report};
 pub use epochs::Epochs;
 pub use forgotten::Forgotten;
@@ -74,6 +72,8 @@ pub use hash::Hash;
 pub use identity::{PublicKey, SecretKey};
 pub use member::Member;
 pub use message::Message;
+pub use parameters::privacy;
+pub use parameters::{Checkpoint, Epoch, Genesis, ProtocolParameters};
 pub use refusal::Refusal;
 pub use roster::{MemberIndex, Roster};
 pub use time::Time;

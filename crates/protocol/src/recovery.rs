@@ -11,10 +11,10 @@
 //! were declared lost and are not may go on by themselves: see `docs/protocol/membership.md`.
 
 use crate::certificate::{Certificate, Verdict};
-use crate::charter::{Charter, Checkpoint, Epoch};
 use crate::codec;
 use crate::hash::Hash;
 use crate::message::{Block, Body, Confirmation, Confirmed, Content, Passage, Recovery, Standing};
+use crate::parameters::{Checkpoint, Epoch, ProtocolParameters};
 use crate::roster::{MemberIndex, Silo};
 
 /// Why a recovery is refused.
@@ -81,7 +81,7 @@ pub fn remaining(epoch: &Epoch, lost: &[MemberIndex]) -> Result<Vec<MemberIndex>
     let ascending = lost.windows(2).all(|pair| pair[0] < pair[1]);
     let known = match lost.last() {
         Some(last) => last.at() < n,
-        None => epoch.charter.privacy.masked().is_some(),
+        None => epoch.protocol.privacy.masked().is_some(),
     };
     if ascending && known && lost.len() < n {
         let members = epoch.roster.members();
@@ -185,7 +185,7 @@ impl Recovery {
         rounds.filter(|round| *round > self.after.round).collect()
     }
 
-    /// The members that go on, their charter, and where they go on from. The signatures and the
+    /// The members that go on, their parameter set, and where they go on from. The signatures and the
     /// certificate are checked elsewhere.
     ///
     /// # Errors
@@ -194,7 +194,7 @@ impl Recovery {
         &self,
         epoch: &Epoch,
         block: &Block,
-    ) -> Result<(Vec<Silo>, Charter), RecoveryError> {
+    ) -> Result<(Vec<Silo>, ProtocolParameters), RecoveryError> {
         let remaining = remaining(epoch, &self.lost)?;
         let signers = self.standings.iter();
         let signers = signers.filter(|signed| signed.standing.lost == self.lost);
@@ -214,10 +214,10 @@ impl Recovery {
         self.check_head(epoch, &point)?;
         let silos = epoch.roster.silos();
         let silos = remaining.iter().map(|member| silos[member.at()].clone());
-        let charter = epoch
-            .charter
+        let protocol = epoch
+            .protocol
             .for_members(epoch.roster.len(), remaining.len());
-        Ok((silos.collect(), charter))
+        Ok((silos.collect(), protocol))
     }
 
     fn check_head(&self, epoch: &Epoch, point: &ResumePoint) -> Result<(), RecoveryError> {

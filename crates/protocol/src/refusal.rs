@@ -67,7 +67,7 @@ pub enum Refusal {
     Signers {
         /// Inclusions.
         signers: usize,
-        /// Entries of the sheet.
+        /// Entries of the manifest.
         entries: usize,
     },
     /// A contribution or inclusion of a member that the plan does not name.
@@ -76,7 +76,7 @@ pub enum Refusal {
     /// Fewer entries than the round needs.
     #[error("it has {entries} entries, the round needs at least {needed}")]
     TooFewEntries {
-        /// Entries of the sheet.
+        /// Entries of the manifest.
         entries: usize,
         /// Fewest that this plan allows.
         needed: usize,
@@ -84,10 +84,10 @@ pub enum Refusal {
     /// The names in the entries are not those of the signers.
     #[error("the members that its entries name are not those that signed for them")]
     WrongNames,
-    /// The lead gave this member a receipt and proposes a sheet without its entry.
+    /// The lead gave this member a receipt and proposes a manifest without its entry.
     #[error("this member's entry is missing although the lead gave a receipt for it")]
     LeftOut,
-    /// Another outcome than the one that follows from sheet and decision.
+    /// Another outcome than the one that follows from manifest and decision.
     #[error("claimed outcome {claimed}, recomputed {recomputed}")]
     WrongOutcome {
         /// What the proposal says.
@@ -123,12 +123,12 @@ pub enum Refusal {
         /// Bytes of a model of the agreed shape.
         needed: u64,
     },
-    /// A model larger than the charter allows.
+    /// A model larger than the parameter set allows.
     #[error("a model of {got} bytes, the charter's blob-limit is {limit}")]
     ModelTooLarge {
         /// Bytes announced.
         got: u64,
-        /// The charter's limit.
+        /// The parameter set's limit.
         limit: u64,
     },
     /// A weight where the plan asks for none, or none where it does.
@@ -154,7 +154,7 @@ pub enum Refusal {
         /// The most that fits.
         most: u64,
     },
-    /// A name where the charter removes names, or not the sender's where it shows them.
+    /// A name where the parameter set removes names, or not the sender's where it shows them.
     #[error(
         "it names a member where the charter removes names, or not its author where names are shown"
     )]
@@ -164,7 +164,7 @@ pub enum Refusal {
     #[error(
         "its scores are not a square of finite numbers with one row and one column for each entry"
     )]
-    SheetShape,
+    ManifestShape,
     /// Scores that are not finite, not in ascending order of models, or too many.
     #[error(
         "its scores are not finite numbers in ascending order of models, at most one for each participant"
@@ -249,7 +249,7 @@ pub enum Refusal {
          that the one before had"
     )]
     ListFollows,
-    /// A sheet with other authors than the sums of its list have.
+    /// A manifest with other authors than the sums of its list have.
     #[error("its sheet does not have exactly the authors of the sums of its list")]
     OtherAuthors,
     /// A masked round with other ready members than its list has.
@@ -284,7 +284,7 @@ pub enum Omission {
     /// The masked vector of the member is missing or wrong.
     #[error("sent no masked vector, or a wrong one")]
     Vector,
-    /// The member's signature for the sheet is missing; it may not have all models yet.
+    /// The member's signature for the manifest is missing; it may not have all models yet.
     #[error("did not sign for the sheet")]
     Inclusion,
 }

@@ -1,10 +1,10 @@
 //! The bytes that a member signs for a message: a fixed header and the encoded body.
 
-use crate::charter::Epoch;
 use crate::codec;
 use crate::format::Formats;
 use crate::frame::Header;
 use crate::message::Body;
+use crate::parameters::Epoch;
 use crate::roster::MemberIndex;
 
 /// Format of messages, of the header and of everything in the body, that a new federation begins

@@ -13,12 +13,12 @@ use crate::roster::MemberIndex;
 /// is a word: see [`Verification::from_str`].
 ///
 /// Whatever the level, every member checks the place of the block in the chain, that the authors of all
-/// entries signed for the sheet, that there are enough of them, and that its own entry is not left out
+/// entries signed for the manifest, that there are enough of them, and that its own entry is not left out
 /// against a receipt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verification {
-    /// `full`: every member fetches every model of the sheet, checks the decision and computes the
+    /// `full`: every member fetches every model of the manifest, checks the decision and computes the
     /// outcome itself.
     Full,
     /// `committee-C`: C members, drawn anew for every view, do that. A block counts as notarised only if
@@ -168,8 +168,8 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
-    use crate::charter::{Charter, Epoch, Genesis};
     use crate::identity::SecretKey;
+    use crate::parameters::{Epoch, Genesis, ProtocolParameters};
     use crate::roster::Silo;
 
     fn epoch(n: u8, verification: Verification) -> Epoch {
@@ -179,7 +179,7 @@ mod tests {
             rows: None,
         };
         let f = (usize::from(n) - 1) / 3;
-        let charter = Charter {
+        let protocol = ProtocolParameters {
             start: Hash([0; 32]),
             rounds: 1,
             patience: 4,
@@ -187,10 +187,10 @@ mod tests {
             verification,
             blob_limit: 1,
             keep_rounds: 1,
-            ..Charter::small("test")
+            ..ProtocolParameters::small("test")
         };
         let silos = (0..n).map(silo).collect();
-        Epoch::first(&Genesis { silos, charter }).unwrap()
+        Epoch::first(&Genesis { silos, protocol }).unwrap()
     }
 
     #[test]

@@ -5,10 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::certificate::{Certificate, CertificateError, Verdict, Vote};
-use crate::charter::Epoch;
 use crate::evidence::{Evidence, EvidenceError, Signed};
 use crate::identity::{Signature, SignatureClaim, Verifier};
 use crate::message::{Body, Change, Confirmation, KeyList, Message, Recovery, RoundBlock};
+use crate::parameters::Epoch;
 use crate::recovery::set;
 use crate::roster::MemberIndex;
 use crate::statement::statement;
@@ -120,12 +120,14 @@ impl Evidence {
     }
 }
 
-/// Whether the inclusions of a round's block are signatures over its sheet by distinct members in
+/// Whether the inclusions of a round's block are signatures over its manifest by distinct members in
 /// ascending order.
 pub fn inclusions_hold(epoch: &Epoch, verifier: &dyn Verifier, block: RoundBlock<'_>) -> bool {
     let inclusions = block.inclusions;
     let distinct = inclusions.windows(2).all(|pair| pair[0].0 < pair[1].0);
-    let body = Body::Inclusion { sheet: block.sheet };
+    let body = Body::Inclusion {
+        manifest: block.manifest,
+    };
     // The signatures are checked in any case: the check is what a message like this costs.
     let hold = signatures_hold(epoch, verifier, block.round, &body, inclusions);
     distinct && hold

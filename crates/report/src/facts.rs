@@ -21,7 +21,7 @@ pub(crate) fn of(summary: &Summary) -> Vec<(&'static str, String)> {
     let mut facts = vec![("mesh", carried(&summary.mesh))];
     facts.extend(sent(summary).map(|text| ("sent", text)));
     if let Some(checks) = &summary.checks {
-        let cache = if checks.memo {
+        let cache = if checks.cache {
             "on: a check that several silos would repeat was computed once for all of them"
         } else {
             "off: every member computed every check itself"

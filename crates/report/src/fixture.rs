@@ -74,7 +74,7 @@ pub(crate) fn summary(silos: usize, coalitions: usize, rounds: u64) -> Summary {
             bytes_hashed: 2_300_000,
             checks: 48,
             settles: 48,
-            memo: false,
+            cache: false,
         }),
         refused: vec![refused()],
         faults: vec![fault()],

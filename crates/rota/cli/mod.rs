@@ -155,8 +155,8 @@ pub(crate) struct Simulate {
     #[arg(long, value_enum, value_name = "HOW")]
     pub(crate) signatures: Option<SigningKind>,
     /// Former name of --check once
-    #[arg(long, hide = true, conflicts_with = "check")]
-    pub(crate) memo: bool,
+    #[arg(long = "memo", hide = true, conflicts_with = "check")]
+    pub(crate) cache: bool,
     /// Skip the reference models: local ones, and one global model
     #[arg(long)]
     pub(crate) no_references: bool,

@@ -15,7 +15,7 @@ use methods::strategy::Method;
 use node::pool::Workers;
 use report::{self, Story};
 use simulations::{
-    Environment, EnvironmentConfig, Options, RoundDone, RunError, Scenario, Signatures,
+    EnvironmentConfig, EnvironmentFactory, Options, RoundDone, RunError, Scenario, Signatures,
     Surrounding, scenario::BUILT_IN,
 };
 
@@ -102,7 +102,7 @@ fn federated(
     let progress = RoundProgress::new(bar, simulate.quiet, scenario.rounds);
     let options = Options {
         data: simulate.data_folder(),
-        memo: simulate.check == Check::Once,
+        cache: simulate.check == Check::Once,
         signatures: signatures(simulate)?,
         references: !simulate.no_references,
         keep_basis: true,
@@ -204,7 +204,7 @@ fn signatures(simulate: &Simulate) -> Result<Signatures, CommandError> {
 fn over(transport: Transport) -> Surrounding<'static> {
     Surrounding::Made(Box::new(move |config: &EnvironmentConfig<'_>| {
         let environment = Loopback::new(config, transport, Workers::all_cores())?;
-        Ok(Box::new(environment) as Box<dyn Environment>)
+        Ok(Box::new(environment) as Box<dyn EnvironmentFactory>)
     }))
 }
 

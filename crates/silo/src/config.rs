@@ -12,17 +12,17 @@ use protocol::{Epoch, Hash};
 /// The configuration of one silo.
 #[derive(Clone)]
 pub struct SiloConfig {
-    /// Roster, charter, position and key.
+    /// Roster, parameter set, position and key.
     pub member: Config,
     /// The silo's data and model family, as the strategy [equips](Strategy::equip) it.
     pub learner: Arc<dyn Learner>,
-    /// The charter's strategy.
+    /// The parameter set's strategy.
     pub strategy: Arc<dyn Strategy>,
-    /// The charter's seed of the initial model.
+    /// The parameter set's seed of the initial model.
     pub initial_seed: u64,
-    /// The charter's bound on the ℓ2 norm of a contribution (weights and biases); infinity for none.
+    /// The parameter set's bound on the ℓ2 norm of a contribution (weights and biases); infinity for none.
     pub max_model_norm: f64,
-    /// The charter's bound on the share that one contribution may have in the sum of weights: see
+    /// The parameter set's bound on the share that one contribution may have in the sum of weights: see
     /// [`capped`](methods::strategy::capped).
     pub max_weight: Option<f64>,
     /// The strategy's encoding of contributed models.

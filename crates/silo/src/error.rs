@@ -13,7 +13,7 @@ pub enum SpawnError {
     /// The key is not the one that the roster has for this member.
     #[error("the key differs from that of member {0} in the roster: check the identity file")]
     Identity(protocol::MemberIndex),
-    /// The strategy and the charter disagree on names.
+    /// The strategy and the parameter set disagree on names.
     #[error(
         "strategy {0:?} keeps state per member, but the charter removes names: \
          set names = \"shown\" in the charter, or choose another strategy"
@@ -27,7 +27,7 @@ pub enum SpawnError {
     Limit {
         /// Bytes of a contribution.
         size: u64,
-        /// The charter's `blob_limit`.
+        /// The parameter set's `blob_limit`.
         limit: u64,
     },
     /// The initial model is not the agreed one.
@@ -36,7 +36,7 @@ pub enum SpawnError {
          the task, the model or the version of the program differs from what was agreed"
     )]
     Start {
-        /// The charter's `start`.
+        /// The parameter set's `start`.
         agreed: Hash,
         /// The hash of the initial state that this silo computed.
         ours: Hash,

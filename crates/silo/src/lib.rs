@@ -3,11 +3,11 @@
 //! A silo brings together the agreement ([`protocol`]) and the mathematics ([`methods`]). It runs the
 //! protocol's state machine, trains and evaluates models, checks and computes outcomes, and makes
 //! durable what it must not lose. It has no network, disk or clock of its own: these are its
-//! [`Surroundings`], and a silo cannot tell a node from a simulation.
+//! [`SiloEnvironment`], and a silo cannot tell a node from a simulation.
 //!
 //! # Overview
 //!
-//! - [`spawn`] starts a silo from a [`SiloConfig`] and its [`Surroundings`]; [`block_on`] runs the
+//! - [`spawn`] starts a silo from a [`SiloConfig`] and its [`SiloEnvironment`]; [`block_on`] runs the
 //!   actix system that it needs. The result is a [`SiloHandle`], or a [`SpawnError`].
 //! - [`Network`], [`Journal`], [`Blobs`] and [`Pool`] are what a caller implements; [`threads`] helps with a pool.
 //! - [`JournalRecord`] is what a journal is made of; [`Adopted`] is the silo's state after a final round.
@@ -56,6 +56,7 @@
 pub mod activity;
 pub mod checks;
 pub mod config;
+pub mod environment;
 pub mod error;
 pub mod handle;
 pub mod notice;
@@ -64,7 +65,6 @@ pub mod record;
 pub mod replay;
 pub mod rounds;
 pub mod run_state;
-pub mod surroundings;
 pub mod threads;
 
 mod actors;
@@ -85,6 +85,9 @@ mod undone;
 pub use activity::{Activities, Activity, Spent};
 pub use checks::{Checks, Totals};
 pub use config::SiloConfig;
+pub use environment::{
+    Blobs, Done, Journal, Network, Pool, PoolJob, RoundPolicy, SiloEnvironment, Site, WorkSize,
+};
 pub use error::{SpawnError, Stopped, StoreError};
 pub use handle::SiloHandle;
 pub use notice::{Feed, Missing, Notice};
@@ -96,6 +99,3 @@ pub use run_state::Counts;
 pub use secrets::{RoundSecrets, SeededSecrets};
 pub use site::OwnContributions;
 pub use spawn::{block_on, bystand, spawn};
-pub use surroundings::{
-    Blobs, Done, Journal, Network, Pool, PoolJob, RoundPolicy, Site, Surroundings, WorkSize,
-};

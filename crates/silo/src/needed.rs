@@ -294,7 +294,7 @@ mod tests {
                 state: Hash([2; 32]),
                 list: Hash([3; 32]),
                 ready: Vec::new(),
-                sheet: Hash([4; 32]),
+                manifest: Hash([4; 32]),
                 inclusions: [].into(),
             }),
             None => Content::Empty,

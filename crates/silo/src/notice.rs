@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use methods::{Params, State};
-use protocol::privacy::{SpoilerSearch, Voids};
+use protocol::privacy::{CorrupterSearch, Voids};
 use protocol::{Hash, MemberIndex, Report, Time};
 
 use crate::error::Stopped;
@@ -75,7 +75,7 @@ pub enum Notice {
         /// What the void sums of the epoch have shown.
         voids: Voids,
     },
-    /// The transcript of a single masked vector is wrong: a lead checks it before it makes a sheet. The
+    /// The transcript of a single masked vector is wrong: a lead checks it before it makes a manifest. The
     /// [`Report::WrongVector`] with the signed vector follows.
     WrongTranscript {
         /// The list that the vector was masked for, as a blob.
@@ -137,7 +137,7 @@ pub enum Notice {
 impl Notice {
     /// Returns what these void sums show after a round of who corrupts them, if that is searched.
     pub(crate) fn searched(round: u64, voids: &Voids) -> Option<Self> {
-        let searched = voids.search != SpoilerSearch::Idle;
+        let searched = voids.search != CorrupterSearch::Idle;
         let voids = voids.clone();
         searched.then_some(Self::Searched { round, voids })
     }

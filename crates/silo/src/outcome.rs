@@ -7,8 +7,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 use methods::strategy::Memory;
 use methods::{Decision, Learner, Params, State, Strategy};
-use protocol::message::Sheet as SignedSheet;
-use protocol::privacy::{SpoilerSearch, Voids};
+use protocol::message::RoundManifest;
+use protocol::privacy::{CorrupterSearch, Voids};
 use protocol::{Hash, MemberIndex, codec};
 use serde::{Deserialize, Serialize};
 
@@ -37,15 +37,15 @@ pub enum DocumentError {
 /// The agreed outcome of a round, with models by hash. Members vote on the hash of its blob: the version
 /// as four bytes, little endian, then the canonical encoding of this struct; after a secure-aggregation round
 /// version 2, and the encoding of [`MaskedNote`] behind it; where a search has begun version 3, and that
-/// of [`SpoilerSearch`] behind them. The bytes are pinned by `crates/silo/golden/outcome.hex`.
+/// of [`CorrupterSearch`] behind them. The bytes are pinned by `crates/silo/golden/outcome.hex`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Document {
     /// The round; 0 for the state before the first.
     pub round: u64,
-    /// Hashes of the models that it was computed from, in the order of the sheet. By them a member
+    /// Hashes of the models that it was computed from, in the order of the manifest. By them a member
     /// that was away finds its own entry.
     pub entries: Vec<Hash>,
-    /// Coalition of every entry, in the order of the sheet.
+    /// Coalition of every entry, in the order of the manifest.
     pub assignment: Vec<u32>,
     /// Hashes of the models' documents, by coalition.
     pub models: Vec<Hash>,
@@ -63,13 +63,13 @@ pub struct Document {
 pub struct MaskedNote {
     /// Id of the epoch: `void` and `search` hold in it only.
     pub epoch: Hash,
-    /// The authors of the sheet, ascending; `entries` are the hashes of their masked vectors.
+    /// The authors of the manifest, ascending; `entries` are the hashes of their masked vectors.
     pub authors: Vec<MemberIndex>,
     /// For each author whether its sum told nothing, so that its vector is not in the outcome.
     pub left_out: Vec<bool>,
     /// The sums that were opened.
     pub sums: Vec<SumNote>,
-    /// For each group of the charter in how many rounds of this epoch its sums told nothing. A later sum that
+    /// For each group of the parameter set in how many rounds of this epoch its sums told nothing. A later sum that
     /// tells something takes none of them back. Earlier programs counted only those since the last good sum:
     /// in their documents the number may be lower.
     pub void: Vec<u8>,
@@ -77,13 +77,13 @@ pub struct MaskedNote {
     pub nothing: Option<Nothing>,
     /// Who may have corrupted the sums of this epoch. Earlier programs searched nobody.
     #[serde(skip)]
-    pub search: SpoilerSearch,
+    pub search: CorrupterSearch,
 }
 
 /// One opened sum.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SumNote {
-    /// Position of its group in the charter.
+    /// Position of its group in the parameter set.
     pub group: u16,
     /// Why it tells nothing, if it does not.
     pub void: Option<VoidSum>,
@@ -130,7 +130,7 @@ impl MaskedNote {
     }
 
     /// The authors of void sums.
-    pub fn spoiled(&self) -> impl Iterator<Item = MemberIndex> + '_ {
+    pub fn corrupted(&self) -> impl Iterator<Item = MemberIndex> + '_ {
         let authors = self.authors.iter().zip(&self.left_out);
         authors.filter_map(|(by, left_out)| left_out.then_some(*by))
     }
@@ -140,7 +140,7 @@ impl Document {
     /// The blob of this document.
     pub fn encode(&self) -> Bytes {
         let search = self.masked.as_ref().map(|masked| &masked.search);
-        let search = search.filter(|search| **search != SpoilerSearch::Idle);
+        let search = search.filter(|search| **search != CorrupterSearch::Idle);
         let format = match (&self.masked, search) {
             (_, Some(_)) => FORMAT,
             (Some(_), None) => MASKED,
@@ -162,14 +162,14 @@ impl Document {
         let Some((format, document)) = blob.split_first_chunk() else {
             return Err(malformed(format!("{} bytes are too few", blob.len())));
         };
-        let masked = |(of, note, search): (Self, MaskedNote, SpoilerSearch)| Self {
+        let masked = |(of, note, search): (Self, MaskedNote, CorrupterSearch)| Self {
             masked: Some(MaskedNote { search, ..note }),
             ..of
         };
         let read = match u32::from_le_bytes(*format) {
             CLEAR => codec::decode(document, codec::LIMIT),
             MASKED => codec::decode(document, codec::LIMIT)
-                .map(|(of, note)| masked((of, note, SpoilerSearch::Idle))),
+                .map(|(of, note)| masked((of, note, CorrupterSearch::Idle))),
             FORMAT => codec::decode(document, codec::LIMIT).map(masked),
             newer if newer > FORMAT => return Err(DocumentError::Newer(newer)),
             other => return Err(malformed(format!("there is no format {other}"))),
@@ -188,20 +188,20 @@ impl Document {
     }
 }
 
-/// Begins the blob of a sheet.
-const SHEET: &[u8] = b"rota sheet 1\n";
+/// Begins the blob of a manifest.
+const MANIFEST: &[u8] = b"rota sheet 1\n";
 
-/// The sheet that an outcome was computed from, as a blob: it is kept as long as the models of its
+/// The manifest that an outcome was computed from, as a blob: it is kept as long as the models of its
 /// round, so that the round can be computed again.
-pub fn sheet_blob(sheet: &SignedSheet) -> Bytes {
-    let mut blob = SHEET.to_vec();
-    blob.extend(codec::encode(sheet));
+pub fn manifest_blob(manifest: &RoundManifest) -> Bytes {
+    let mut blob = MANIFEST.to_vec();
+    blob.extend(codec::encode(manifest));
     blob.into()
 }
 
-/// Reads a blob that [`sheet_blob`] made; `None` for any other.
-pub fn read_sheet(blob: &[u8]) -> Option<SignedSheet> {
-    codec::decode(blob.strip_prefix(SHEET)?, codec::LIMIT).ok()
+/// Reads a blob that [`manifest_blob`] made; `None` for any other.
+pub fn read_manifest(blob: &[u8]) -> Option<RoundManifest> {
+    codec::decode(blob.strip_prefix(MANIFEST)?, codec::LIMIT).ok()
 }
 
 /// An outcome with its document and state.
@@ -214,11 +214,11 @@ pub struct Settled {
     pub document: Document,
     /// The state after the outcome.
     pub state: Arc<State>,
-    /// Hashes of entries, document, models and sheet, ascending.
+    /// Hashes of entries, document, models and manifest, ascending.
     pub names: Vec<Hash>,
-    /// What it was computed from besides models, as blobs: the sheet; after a secure-aggregation round the
+    /// What it was computed from besides models, as blobs: the manifest; after a secure-aggregation round the
     /// unmaskings. `None` where it was not computed here.
-    sheet: Option<(Hash, Bytes)>,
+    manifest: Option<(Hash, Bytes)>,
 }
 
 impl Settled {
@@ -288,7 +288,7 @@ impl Settled {
             document,
             state,
             names,
-            sheet: None,
+            manifest: None,
         }
     }
 
@@ -318,9 +318,9 @@ impl Settled {
         }
     }
 
-    /// This outcome with the sheet that it was computed from.
-    pub(crate) fn with_sheet(mut self, sheet: &SignedSheet) -> Self {
-        let blob = sheet_blob(sheet);
+    /// This outcome with the manifest that it was computed from.
+    pub(crate) fn with_manifest(mut self, manifest: &RoundManifest) -> Self {
+        let blob = manifest_blob(manifest);
         self.add(&[], blob);
         self
     }
@@ -339,17 +339,17 @@ impl Settled {
         self.names.push(hash);
         self.names.sort_unstable();
         self.names.dedup();
-        self.sheet = Some((hash, blob));
+        self.manifest = Some((hash, blob));
     }
 
-    /// Document, models and sheet, each as its hash and blob.
+    /// Document, models and manifest, each as its hash and blob.
     pub(crate) fn blobs(&self) -> impl Iterator<Item = (Hash, Bytes)> + '_ {
         let tables = self.state.tables.values().flatten();
         let models = self.state.models.iter().chain(tables);
         let models = self.document.all_models().zip(models);
         std::iter::once((self.hash, self.blob.clone()))
             .chain(models.map(|(hash, model)| (hash, model.document())))
-            .chain(self.sheet.clone())
+            .chain(self.manifest.clone())
     }
 }
 
@@ -383,8 +383,8 @@ pub(crate) fn decision(bytes: &[u8]) -> Result<Decision, String> {
     decision.map_err(|error| format!("the decision cannot be read: {error}"))
 }
 
-/// The state before the first round, and its hash, which a charter names as its `start`. A function
-/// of the charter's strategy, of the model family as the strategy equips it, and of the seed of the
+/// The state before the first round, and its hash, which a parameter set names as its `start`. A function
+/// of the parameter set's strategy, of the model family as the strategy equips it, and of the seed of the
 /// initial model.
 pub fn genesis_outcome(strategy: &dyn Strategy, learner: &dyn Learner, seed: u64) -> (Hash, State) {
     let genesis = genesis(strategy, learner, seed);

@@ -1,7 +1,7 @@
-//! Recomputes the final rounds of a federation from their sheets and decisions.
+//! Recomputes the final rounds of a federation from their manifests and decisions.
 
 use bytes::Bytes;
-use protocol::message::{Learning, MaskedEntry, Sheet as SignedSheet};
+use protocol::message::{Learning, MaskedEntry, RoundManifest};
 use protocol::work::{FinalMasked, WorkError};
 use protocol::{Hash, MemberIndex, codec};
 
@@ -53,7 +53,7 @@ impl<'a> Replay<'a> {
         named.map(|named| named.iter().copied().map(MemberIndex).collect())
     }
 
-    /// Recomputes the next round from its sheet and decision: the plan, whether the decision is
+    /// Recomputes the next round from its manifest and decision: the plan, whether the decision is
     /// acceptable, and the outcome. `blob` returns the models by hash.
     ///
     /// # Errors
@@ -61,16 +61,16 @@ impl<'a> Replay<'a> {
     pub fn round(
         &mut self,
         learning: &Learning,
-        sheet: &SignedSheet,
+        manifest: &RoundManifest,
         blob: impl Fn(&Hash) -> Option<Bytes>,
     ) -> Result<(), String> {
         let round = self.base.next();
-        if (learning.round, learning.sheet) != (round, sheet.root()) {
+        if (learning.round, learning.manifest) != (round, manifest.root()) {
             return Err(format!(
                 "expected round {round} with sheet {}, found round {} with sheet {}",
-                learning.sheet,
+                learning.manifest,
                 learning.round,
-                sheet.root()
+                manifest.root()
             ));
         }
         let plan = Hash::of(&codec::encode(self.base.plan(self.config)));
@@ -80,7 +80,7 @@ impl<'a> Replay<'a> {
                 "round {round}: agreed plan {agreed}, recomputed {plan}"
             ));
         }
-        let settled = self.settle(learning, sheet, blob);
+        let settled = self.settle(learning, manifest, blob);
         let settled = settled.map_err(|why| format!("round {round}: {why}"))?;
         if settled.hash != learning.outcome {
             return Err(format!(
@@ -92,7 +92,7 @@ impl<'a> Replay<'a> {
         Ok(())
     }
 
-    /// Computes the next round, a masked one, again: from list, sheet, transcripts, vectors and the
+    /// Computes the next round, a masked one, again: from list, manifest, transcripts, vectors and the
     /// unmaskings of as many members as are needed. `blob` returns them by hash.
     ///
     /// # Errors
@@ -177,18 +177,18 @@ impl<'a> Replay<'a> {
     fn settle(
         &self,
         learning: &Learning,
-        sheet: &SignedSheet,
+        manifest: &RoundManifest,
         blob: impl Fn(&Hash) -> Option<Bytes>,
     ) -> Result<Settled, String> {
         let (base, round) = (&self.base, self.base.next());
-        let names = sheet.entries.iter().map(|entry| entry.fields.blob);
-        if sheet.entries.is_empty() {
+        let names = manifest.entries.iter().map(|entry| entry.fields.blob);
+        if manifest.entries.is_empty() {
             if !learning.decision.is_empty() {
                 return Err("expected an empty decision about an empty sheet".into());
             }
             return Ok(unchanged(round, &base.state));
         }
-        let plain = base.sheet(sheet, |_, entry| {
+        let plain = base.manifest(manifest, |_, entry| {
             base.fits(self.config, &entry.fields)?;
             let name = entry.fields.blob;
             let document = blob(&name).ok_or_else(|| format!("model {name} is missing"))?;

@@ -7,12 +7,13 @@ use bytes::Bytes;
 use methods::Params;
 use methods::params::Gate;
 use protocol::Hash;
-use protocol::charter::Charter;
 use protocol::epochs::of_present;
 use protocol::member::{Config, Start};
 use protocol::message::Content;
+use protocol::parameters::ProtocolParameters;
 
 use crate::config::SiloConfig;
+use crate::environment::{Blobs, Journal};
 use crate::error::{SpawnError, StoreError};
 use crate::needed::{forget_secrets, needed, secret, void_blobs};
 use crate::notice::Missing;
@@ -22,7 +23,6 @@ use crate::rounds::{
     LastTraining, OwnState, Personal, PreparedRound, RoundBase, SumBasis, check_start,
     check_summand, outcome_gate,
 };
-use crate::surroundings::{Blobs, Journal};
 use crate::undone::forget_undone;
 
 /// The restored state of a silo.
@@ -78,24 +78,24 @@ pub(crate) fn restore(
     blobs: &dyn Blobs,
 ) -> Result<Restored, SpawnError> {
     let genesis = genesis(&*config.strategy, &*config.learner, config.initial_seed);
-    let agreed = config.member.epoch.charter.start;
+    let agreed = config.member.epoch.protocol.start;
     if genesis.hash != agreed {
         return Err(SpawnError::Start {
             agreed,
             ours: genesis.hash,
         });
     }
-    let charter = &config.member.epoch.charter;
-    let checked = check_start(&charter.privacy, genesis.state.models.first());
+    let protocol = &config.member.epoch.protocol;
+    let checked = check_start(&protocol.privacy, genesis.state.models.first());
     checked.map_err(SpawnError::StartTooLarge)?;
-    let journal_records = load(charter, config.journal_lost, journal, blobs)?;
+    let journal_records = load(protocol, config.journal_lost, journal, blobs)?;
     let void = void_blobs(&journal_records).into();
     let mut contents = sorted(journal_records.clone());
     let newest_own = contents.adopted.last().cloned();
     let epoch = &config.member.epoch;
     let undone = forget_undone(&mut contents.adopted, epoch, &contents.records);
     let store = RestoringStore { config, blobs };
-    let keep = config.member.epoch.charter.keep_rounds as usize;
+    let keep = config.member.epoch.protocol.keep_rounds as usize;
     let kept = contents.adopted.iter().rev().take(keep).rev();
     let kept = kept
         .map(|adopted| adopted.blobs.iter().copied().map(Hash).collect())
@@ -179,7 +179,7 @@ pub(crate) fn restore_bystander(
     journal: &mut dyn Journal,
     blobs: &dyn Blobs,
 ) -> Result<SiloPast, SpawnError> {
-    let records = load(&config.epoch.charter, lost, journal, blobs)?;
+    let records = load(&config.epoch.protocol, lost, journal, blobs)?;
     let contents = sorted(records.clone());
     let present = of_present(contents.records);
     let fresh = present.is_empty() && contents.adopted.is_empty();
@@ -198,7 +198,7 @@ pub(crate) fn restore_bystander(
 /// Loads the records that are needed, and removes the others from the journal. Secrets of secure-aggregation rounds that
 /// only these name are removed from the blobs, too.
 pub(crate) fn load(
-    charter: &Charter,
+    protocol: &ProtocolParameters,
     lost: bool,
     journal: &mut dyn Journal,
     blobs: &dyn Blobs,
@@ -208,7 +208,7 @@ pub(crate) fn load(
     if lost {
         records.push(JournalRecord::Lost);
     }
-    let (keep, rounds) = (charter.keep_rounds as usize, charter.rounds);
+    let (keep, rounds) = (protocol.keep_rounds as usize, protocol.rounds);
     let mut kept = needed(records, keep, rounds);
     if forget_secrets(&mut kept) {
         kept = needed(kept, keep, rounds);

@@ -8,9 +8,9 @@ use protocol::message::Block;
 use protocol::{Epoch, Hash, PublicKey, Record};
 
 use crate::config::SiloConfig;
+use crate::environment::Site;
 use crate::needed::ends_epoch;
 use crate::record::JournalRecord;
-use crate::surroundings::Site;
 
 /// A contribution that needs its line in the ledger before it is signed.
 pub(crate) struct LedgerLine {
@@ -82,7 +82,7 @@ impl SiteRules {
     /// The line of a contribution; `None` where the institution has no ledger.
     pub(crate) fn line(&self, epoch: &Epoch, round: u64, commitment: Hash) -> Option<LedgerLine> {
         let ledger = Arc::clone(self.site.ledger.as_ref()?);
-        let contribution = Cost::of(&epoch.charter.privacy).map(|cost| Contribution {
+        let contribution = Cost::of(&epoch.protocol.privacy).map(|cost| Contribution {
             place: place(epoch, round),
             commitment,
             cost,
@@ -148,7 +148,7 @@ pub struct OwnContributions {
 impl OwnContributions {
     /// Those of the institution with this key, in the epoch in force and those before.
     pub fn new(now: Arc<Epoch>, past: &[Arc<Epoch>], key: PublicKey) -> Self {
-        let has_noise = |epoch: &&Arc<Epoch>| epoch.charter.privacy.is_noised();
+        let has_noise = |epoch: &&Arc<Epoch>| epoch.protocol.privacy.is_noised();
         Self {
             now,
             noised: past.iter().filter(has_noise).cloned().collect(),

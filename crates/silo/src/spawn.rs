@@ -18,6 +18,7 @@ use crate::actors::silo::{MemberAndJournal, SiloActor};
 use crate::actors::worker::{CurrentRound, WaitingWork, WorkerActor};
 use crate::clock::Clock;
 use crate::config::SiloConfig;
+use crate::environment::{SiloEnvironment, Site};
 use crate::error::SpawnError;
 use crate::handle::SiloHandle;
 use crate::notice::Notice;
@@ -27,26 +28,25 @@ use crate::run_state::{Counters, RunState};
 use crate::secrets::RoundSecrets;
 use crate::site::{LedgerReminders, OwnContributions, SiteRules};
 use crate::spans::Spans;
-use crate::surroundings::{Site, Surroundings};
 use crate::trimmed::TrimmedJournal;
 
-/// Starts a silo on the calling thread. All its input and output goes through `surroundings`.
+/// Starts a silo on the calling thread. All its input and output goes through `environment`.
 ///
 /// # Errors
-/// [`SpawnError`]: no actix system, a key, strategy or initial state other than the charter's, a
+/// [`SpawnError`]: no actix system, a key, strategy or initial state other than the parameter set's, a
 /// journal or blobs that cannot be used.
-pub fn spawn(config: SiloConfig, surroundings: Surroundings) -> Result<SiloHandle, SpawnError> {
+pub fn spawn(config: SiloConfig, environment: SiloEnvironment) -> Result<SiloHandle, SpawnError> {
     at_home(&config.member)?;
     let epoch = config.member.epoch.clone();
-    if config.strategy.names() == Names::Shown && !epoch.charter.shows_names() {
+    if config.strategy.names() == Names::Shown && !epoch.protocol.shows_names() {
         return Err(SpawnError::Names(config.strategy.name()));
     }
     let size = largest_contribution(&*config.strategy, &*config.learner);
-    let limit = epoch.charter.blob_limit;
+    let limit = epoch.protocol.blob_limit;
     if size > limit {
         return Err(SpawnError::Limit { size, limit });
     }
-    let Surroundings {
+    let SiloEnvironment {
         network,
         mut journal,
         blobs,
@@ -56,7 +56,7 @@ pub fn spawn(config: SiloConfig, surroundings: Surroundings) -> Result<SiloHandl
         origin,
         site,
         secrets,
-    } = surroundings;
+    } = environment;
     let restored = restore(&config, &mut *journal, &*blobs)?;
     let last = &restored.base;
     let mut rules = config.member.clone();
@@ -101,7 +101,7 @@ pub fn spawn(config: SiloConfig, surroundings: Surroundings) -> Result<SiloHandl
         }
         .start()
     };
-    let surroundings = Surroundings {
+    let environment = SiloEnvironment {
         network,
         journal,
         blobs,
@@ -112,7 +112,7 @@ pub fn spawn(config: SiloConfig, surroundings: Surroundings) -> Result<SiloHandl
         site: Site::default(),
         secrets,
     };
-    Ok(start(silo, surroundings, Some(worker)))
+    Ok(start(silo, environment, Some(worker)))
 }
 
 /// Starts a silo that takes no part in rounds, because it cannot live under the agreement in force
@@ -125,14 +125,14 @@ pub fn bystand(
     member: Config,
     lost: bool,
     former: Vec<(Hash, Bytes)>,
-    mut surroundings: Surroundings,
+    mut environment: SiloEnvironment,
 ) -> Result<SiloHandle, SpawnError> {
     at_home(&member)?;
     let past = restore_bystander(
         &member,
         lost,
-        &mut *surroundings.journal,
-        &*surroundings.blobs,
+        &mut *environment.journal,
+        &*environment.blobs,
     )?;
     let silo = RestoredSilo {
         rules: member,
@@ -144,7 +144,7 @@ pub fn bystand(
         reminders: None,
     };
     let worker = None::<fn(&Around, Box<dyn RoundSecrets>) -> Addr<WorkerActor>>;
-    Ok(start(silo, surroundings, worker))
+    Ok(start(silo, environment, worker))
 }
 
 /// Returns whether there is an actix system, and the key is that of the member.
@@ -191,15 +191,15 @@ struct Around {
 /// Starts the actors of a silo.
 fn start(
     silo: RestoredSilo,
-    surroundings: Surroundings,
+    environment: SiloEnvironment,
     worker: Option<impl FnOnce(&Around, Box<dyn RoundSecrets>) -> Addr<WorkerActor>>,
 ) -> SiloHandle {
     let (epoch, me) = (silo.rules.epoch.clone(), silo.rules.me);
-    let keep = epoch.charter.keep_rounds as usize;
-    let journal = TrimmedJournal::new(surroundings.journal, silo.records, keep);
+    let keep = epoch.protocol.keep_rounds as usize;
+    let journal = TrimmedJournal::new(environment.journal, silo.records, keep);
     let listening = matches!(silo.start, Start::Lost).then_some(Notice::Listening);
     let found: Vec<_> = listening.into_iter().chain(silo.found).collect();
-    let clock = Clock(surroundings.origin);
+    let clock = Clock(environment.origin);
     let mut effects = Vec::new();
     let member = Member::new(silo.rules, silo.start, clock.now(), &mut effects);
 
@@ -209,7 +209,7 @@ fn start(
     let activities = Activities::default();
     let span = tracing::error_span!("silo", name = epoch.roster.name(me), member = %me);
     let spans = Rc::new(Spans::new(span));
-    let observer = ObserverActor::new(spans.clone(), surroundings.feed, run_state.clone()).start();
+    let observer = ObserverActor::new(spans.clone(), environment.feed, run_state.clone()).start();
     if !found.is_empty() {
         observer.do_send(Notices {
             at: clock.now(),
@@ -219,12 +219,12 @@ fn start(
     let notices = observer.clone().recipient();
     let opener = Opener {
         epoch,
-        checks: surroundings.checks,
-        pool: surroundings.pool.clone(),
+        checks: environment.checks,
+        pool: environment.pool.clone(),
         former: silo.former.into(),
     };
     let mesh = MeshActor::new(
-        surroundings.network,
+        environment.network,
         opener,
         notices,
         clock,
@@ -238,7 +238,7 @@ fn start(
         run_state: run_state.clone(),
         activities: activities.clone(),
     };
-    let worker = worker.map(|start| start(&around, surroundings.secrets));
+    let worker = worker.map(|start| start(&around, environment.secrets));
     let weak = Rc::downgrade(&run_state);
     let silo = SiloActor {
         seat: Some(MemberAndJournal::new(
@@ -248,8 +248,8 @@ fn start(
             effects,
             silo.reminders,
         )),
-        pool: surroundings.pool,
-        blobs: surroundings.blobs,
+        pool: environment.pool,
+        blobs: environment.blobs,
         mesh,
         worker,
         observer,

@@ -6,10 +6,10 @@
 //! for ever, are not touched. So its work depends on the rounds that are kept, and not on the age of
 //! the federation.
 
+use crate::environment::Journal;
 use crate::error::StoreError;
 use crate::needed::{current, is_final, retain_current};
 use crate::record::JournalRecord;
-use crate::surroundings::Journal;
 
 /// Records by which the end may grow besides doubling.
 pub(crate) const ROOM: usize = 64;

@@ -262,7 +262,7 @@ impl AgreementInForce {
         let epoch = &self.agreement.epoch;
         let mut unheard = known.unheard(epoch);
         unheard.retain(|name| *name != self.name());
-        let certified = match epoch.charter.privacy.masked() {
+        let certified = match epoch.protocol.privacy.masked() {
             Some(_) => ", once the outcome of the last round is certified",
             None => "",
         };

@@ -23,7 +23,7 @@ impl AgreementInForce {
         let epoch = &self.agreement.epoch;
         let mut out = BufWriter::new(io::stdout().lock());
         let so_far = numbers::plural(epoch.number as usize, "change");
-        let line = format!("{}: {so_far} of the agreement so far", epoch.charter.name);
+        let line = format!("{}: {so_far} of the agreement so far", epoch.protocol.name);
         writeln!(out, "{}", wrapped(&line))?;
         let known = self.known();
         if known.is_empty() {

@@ -130,7 +130,7 @@ impl KnownContributions {
         places.dedup();
         let costs = places.into_iter().filter_map(|place| {
             let epoch = epochs.numbered(place.epoch)?;
-            Some(Cost::of(&epoch.charter.privacy).map(|cost| (place, cost)))
+            Some(Cost::of(&epoch.protocol.privacy).map(|cost| (place, cost)))
         });
         let contributions = costs.collect::<Result<_, _>>();
         Ok(Self {
@@ -181,7 +181,7 @@ impl LedgerEpochs {
             let (epoch, round) = (self.numbered(of)?, round?);
             let own = epoch.roster.position_of(&self.key, &present?.roster)?;
             let own = epoch.roster.name(own);
-            let needs = of == now || epoch.charter.privacy.is_noised();
+            let needs = of == now || epoch.protocol.privacy.is_noised();
             let place = Place {
                 federation: epoch.federation,
                 epoch: of,
@@ -258,7 +258,7 @@ fn failed(why: impl std::fmt::Display) -> NodeCommandError {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
-    use protocol::charter::{Masked, Noise, Privacy, Real, Release, Sums, Unit};
+    use protocol::parameters::{Masked, Noise, Privacy, Real, Release, Sums, Unit};
 
     use super::*;
     use crate::fixture;
@@ -278,8 +278,8 @@ mod tests {
     }"#;
 
     fn epoch(number: u64, privacy: Privacy) -> Arc<Epoch> {
-        let mut epoch = fixture::epoch(fixture::silos(4, 1), fixture::charter());
-        epoch.charter.privacy = privacy;
+        let mut epoch = fixture::epoch(fixture::silos(4, 1), fixture::protocol());
+        epoch.protocol.privacy = privacy;
         epoch.number = number;
         Arc::new(epoch)
     }

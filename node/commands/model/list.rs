@@ -39,9 +39,9 @@ pub(super) fn list(node: &NodePlace, as_json: bool) -> Result<(), NodeCommandErr
     if as_json {
         let epoch = &node.institution.agreement.epoch;
         print_json(&json!({
-            "federation": epoch.charter.name, "id": format!("{:#}", epoch.federation),
+            "federation": epoch.protocol.name, "id": format!("{:#}", epoch.federation),
             "silo": epoch.roster.name(node.institution.me),
-            "rounds_agreed": epoch.charter.rounds, "rounds": rounds, "serves": note,
+            "rounds_agreed": epoch.protocol.rounds, "rounds": rounds, "serves": note,
         }))?;
     } else {
         print(&node, &lines, note, served.is_ok())?;
@@ -110,7 +110,7 @@ fn print(
         out,
         "{} in the federation {} ({:#})",
         numbers::plain(silo),
-        numbers::plain(&epoch.charter.name),
+        numbers::plain(&epoch.protocol.name),
         epoch.federation
     )?;
     let last = node.held.rounds.last().map_or(0, |round| round.round);
@@ -119,7 +119,7 @@ fn print(
         "the state holds the models of {}, the last of them after round {last} of {}; * is the own \
          coalition's",
         numbers::plural(node.held.rounds.len(), "round"),
-        epoch.charter.rounds
+        epoch.protocol.rounds
     )?;
     let unit = match node.equipment.metric.unit.as_str() {
         "" => String::new(),

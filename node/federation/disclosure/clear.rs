@@ -30,7 +30,7 @@ impl ModelsInClear {
 
 impl ToldOfMode for ModelsInClear {
     fn leaves(&self, agreement: &Agreement, first: Option<&FederationStart>) -> Vec<String> {
-        let (charter, seen) = (&agreement.epoch.charter, self.seen());
+        let (protocol, seen) = (&agreement.epoch.protocol, self.seen());
         let mut lines = Vec::new();
         let scale = agreement.strategy_config.standardise;
         if scale {
@@ -52,7 +52,7 @@ impl ToldOfMode for ModelsInClear {
             ));
         }
         let rounds = agreement.learning_rounds() - u64::from(scale);
-        let size = first.map_or(charter.blob_limit, |first| first.largest);
+        let size = first.map_or(protocol.blob_limit, |first| first.largest);
         lines.push(format!(
             "  in each of {}, a model trained on its rows, {}{}: {seen}",
             numbers::plural(rounds as usize, "round"),
@@ -99,7 +99,7 @@ impl ToldOfMode for ModelsInClear {
         rows: Option<usize>,
         _: &Spending,
     ) -> Vec<String> {
-        let charter = &agreement.epoch.charter;
+        let protocol = &agreement.epoch.protocol;
         let n = agreement.epoch.roster.len() as u64;
         let mut lines = vec![
             "  from a model: properties of the rows as a whole, and with some probability whether a person \
@@ -149,7 +149,7 @@ impl ToldOfMode for ModelsInClear {
         lines.push(format!(
             "  what was sent cannot be called back: members keep models of {} for others, and may keep all \
              for good",
-            numbers::plural(charter.keep_rounds as usize, "round")
+            numbers::plural(protocol.keep_rounds as usize, "round")
         ));
         lines
     }

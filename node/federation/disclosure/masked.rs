@@ -62,7 +62,7 @@ pub(super) fn no_group(missing: &str) -> String {
 
 /// Returns what leaves in a round.
 fn leaves(agreement: &Agreement, masked: &Masked, first: Option<&FederationStart>) -> Vec<String> {
-    let rounds = plural(agreement.epoch.charter.rounds as usize, "round");
+    let rounds = plural(agreement.epoch.protocol.rounds as usize, "round");
     let numbers = match first {
         Some(first) => format!(" of {} numbers", numbers::count(first.parameters as u64)),
         None => String::new(),
@@ -146,7 +146,7 @@ fn learned(agreement: &Agreement, masked: &Masked) -> Vec<String> {
         "  on this machine's disk: the trained model and the secret of the round under way, until it is adopted, \
          and of the last rounds whose sum was void, until the agreement changes; masked vectors and sums of {}. \
          Old pages of a disk, backups and snapshots keep what was deleted",
-        plural(agreement.epoch.charter.keep_rounds as usize, "round")
+        plural(agreement.epoch.protocol.keep_rounds as usize, "round")
     ));
     lines.push(format!("  {EXPERIMENTAL}"));
     lines

@@ -65,7 +65,7 @@ pub(crate) fn told(privacy: &Privacy) -> Box<dyn ToldOfMode + '_> {
 /// What others learn of what an institution contributes, in a few sentences without full stops: for the status of
 /// its node, and for the history of a federation. None for rounds in clear.
 pub fn brief(agreement: &Agreement, spending: &Spending) -> Vec<String> {
-    told(&agreement.epoch.charter.privacy).brief(agreement, spending)
+    told(&agreement.epoch.protocol.privacy).brief(agreement, spending)
 }
 
 /// What is known of an institution's own side.
@@ -94,7 +94,7 @@ impl OwnSide {
 pub fn disclosure(agreement: &Agreement, own: &OwnSide) -> Vec<String> {
     let spending = own.spending.clone();
     let spending = spending.unwrap_or_else(|| Spending::under(agreement));
-    let told = told(&agreement.epoch.charter.privacy);
+    let told = told(&agreement.epoch.protocol.privacy);
     let strategy = &agreement.strategy_config;
     let first = first_under(agreement).ok();
     let mut lines = vec!["What stays in this institution:".to_owned()];

@@ -2,7 +2,7 @@
 
 use agreement::Agreement;
 use formatting::numbers::{self, plural};
-use protocol::charter::{Noise, Real, Release, Unit};
+use protocol::parameters::{Noise, Real, Release, Unit};
 use protocol::privacy::Masked;
 
 use super::masked::EXPERIMENTAL;
@@ -97,7 +97,7 @@ fn gradient(agreement: &Agreement, noise: &Noise, parameters: Option<u64>) -> St
     let size = parameters.map(|of| format!(" of {} numbers", numbers::count(of)));
     format!(
         "in each of {}, one gradient{}: the sum over its training rows, that of each {} clipped to norm {}",
-        plural(agreement.epoch.charter.rounds as usize, "round"),
+        plural(agreement.epoch.protocol.rounds as usize, "round"),
         size.unwrap_or_default(),
         match noise.unit {
             Unit::Row => "row",
@@ -134,7 +134,7 @@ fn learned(
     (masked, noise): (&Masked, &Noise),
     spending: &Spending,
 ) -> Vec<String> {
-    let charter = &agreement.epoch.charter;
+    let protocol = &agreement.epoch.protocol;
     let said = together(agreement, noise, spending).into_iter();
     let said = said.chain(by_ledger(spending));
     let mut lines: Vec<_> = said.map(|said| format!("  {said}")).collect();
@@ -174,7 +174,7 @@ fn learned(
                 Release::Steps => "clipped gradients",
                 Release::Once { .. } => "sums of products",
             },
-            plural(charter.keep_rounds as usize, "round")
+            plural(protocol.keep_rounds as usize, "round")
         ),
         format!("  {EXPERIMENTAL}"),
     ]);
@@ -206,7 +206,7 @@ fn brief(
 
 /// Returns when nothing more leaves; `room` is what the institution's own ledger has room for, where it has one.
 fn stops(agreement: &Agreement, masked: &Masked, room: Option<LedgerRoom>) -> Vec<String> {
-    let after = match agreement.epoch.charter.rounds {
+    let after = match agreement.epoch.protocol.rounds {
         1 => "the only round that is agreed on".to_owned(),
         more => format!("the {} that are agreed on", plural(more as usize, "round")),
     };
@@ -230,12 +230,12 @@ fn stops(agreement: &Agreement, masked: &Masked, room: Option<LedgerRoom>) -> Ve
         format!("  the ledger here has {what}")
     }));
     lines.push("  from then on this node contributes nothing, but still votes".into());
-    lines.push(spoiled(agreement, masked));
+    lines.push(corrupted(agreement, masked));
     lines
 }
 
 /// Returns what becomes of sums that a member corrupts.
-fn spoiled(agreement: &Agreement, masked: &Masked) -> String {
+fn corrupted(agreement: &Agreement, masked: &Masked) -> String {
     let then = if masked.may_search(agreement.epoch.roster.len()) {
         "rounds then open two sums, each of half of those that are ready, until one suspect is left, which is in no \
          sum until the agreement changes; they end if more than one corrupts them"

@@ -3,7 +3,7 @@
 use agreement::Agreement;
 use formatting::numbers;
 use privacy::accountant::{Bound, Epsilon};
-use protocol::charter::{Noise, Unit};
+use protocol::parameters::{Noise, Unit};
 use protocol::privacy::Masked;
 
 use super::together::{delta, does_not_hold, ledger_numbers, why_no_bound};
@@ -12,7 +12,7 @@ use crate::spending::Spending;
 
 /// The paragraph, a few sentences each.
 pub fn officer(agreement: &Agreement, spending: &Spending) -> Vec<String> {
-    let mut said = told(&agreement.epoch.charter.privacy).officer(agreement, spending);
+    let mut said = told(&agreement.epoch.protocol.privacy).officer(agreement, spending);
     said.push(
         "This is not a legal finding of anonymity. It does not cover what the results disclose about patients like \
          ours in general, nor our own copies and staff."

@@ -3,13 +3,13 @@
 use agreement::Agreement;
 use formatting::numbers::{plain, plural};
 use privacy::accountant::{Bound, Delta};
-use protocol::charter::{Noise, Unit};
+use protocol::parameters::{Noise, Unit};
 
 use crate::spending::{SoFar, Spending};
 
 /// δ of an agreement on noise.
 pub(super) fn delta(noise: &Noise) -> Option<Delta> {
-    // A charter with another one is refused.
+    // A parameter set with another one is refused.
     Delta::new(noise.delta.value()).ok()
 }
 

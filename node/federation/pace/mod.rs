@@ -101,17 +101,17 @@ impl TrainingPace {
         }
     }
 
-    /// The patience in beats that is enough for it, with room.
-    pub fn beats(self, beat: Duration) -> u32 {
-        let beats = ROOM * self.known().as_secs_f64() / beat.as_secs_f64();
-        beats.ceil().min(f64::from(u32::MAX)) as u32
+    /// The patience in heartbeats that is enough for it, with room.
+    pub fn heartbeats(self, heartbeat: Duration) -> u32 {
+        let heartbeats = ROOM * self.known().as_secs_f64() / heartbeat.as_secs_f64();
+        heartbeats.ceil().min(f64::from(u32::MAX)) as u32
     }
 
     /// Returns what is wrong with the agreed patience, and what to do: nothing where there is room.
     pub fn against(self, epoch: &Epoch) -> Option<(String, String)> {
-        let (beat, patience) = (epoch.beat(), epoch.patience());
-        let enough = self.beats(beat);
-        if enough <= epoch.charter.patience {
+        let (heartbeat, patience) = (epoch.heartbeat(), epoch.patience());
+        let enough = self.heartbeats(heartbeat);
+        if enough <= epoch.protocol.patience {
             return None;
         }
         let late = if self.known() >= patience {
@@ -128,8 +128,8 @@ impl TrainingPace {
             "agree on `straggler-timeout = {enough}` under [protocol] (in beats of {}; {} now), before all have signed in \
              federation.toml and afterwards with `rota federation change`; or on less training in a round \
              (`epochs`)",
-            seconds(beat.as_secs_f64()),
-            epoch.charter.patience
+            seconds(heartbeat.as_secs_f64()),
+            epoch.protocol.patience
         );
         Some((text, remedy))
     }

@@ -84,7 +84,7 @@ impl Learner for Slow {
 fn epoch(patience: u32) -> Arc<Epoch> {
     let agreement = Agreement::parse("federation.toml", EXAMPLE).unwrap();
     let mut epoch = Epoch::clone(&agreement.epoch);
-    epoch.charter.patience = patience;
+    epoch.protocol.patience = patience;
     Arc::new(epoch)
 }
 
@@ -118,10 +118,13 @@ fn a_training_is_measured_and_a_long_one_is_estimated_by_its_first_steps() {
 #[test]
 fn a_patience_that_is_too_short_is_named_with_one_that_is_enough() {
     let epoch = epoch(12);
-    let beat = epoch.beat();
-    let enough = TrainingPace::Takes(beat * 8);
-    assert_eq!((enough.beats(beat), enough.against(&epoch)), (12, None));
-    let (text, remedy) = TrainingPace::Takes(beat * 10).against(&epoch).unwrap();
+    let heartbeat = epoch.heartbeat();
+    let enough = TrainingPace::Takes(heartbeat * 8);
+    assert_eq!(
+        (enough.heartbeats(heartbeat), enough.against(&epoch)),
+        (12, None)
+    );
+    let (text, remedy) = TrainingPace::Takes(heartbeat * 10).against(&epoch).unwrap();
     assert!(
         text.contains("as soon as the machine does other work"),
         "{text}"
@@ -130,7 +133,7 @@ fn a_patience_that_is_too_short_is_named_with_one_that_is_enough() {
         remedy.contains("agree on `straggler-timeout = 15` under [protocol]"),
         "{remedy}"
     );
-    let (text, remedy) = TrainingPace::Takes(beat * 18).against(&epoch).unwrap();
+    let (text, remedy) = TrainingPace::Takes(heartbeat * 18).against(&epoch).unwrap();
     assert!(
         text.ends_with("would come too late for every round"),
         "{text}"
@@ -139,6 +142,8 @@ fn a_patience_that_is_too_short_is_named_with_one_that_is_enough() {
         remedy.contains("`straggler-timeout = 27`") && remedy.contains("12 now"),
         "{remedy}"
     );
-    let (text, _) = TrainingPace::Longer(beat * 12).against(&epoch).unwrap();
+    let (text, _) = TrainingPace::Longer(heartbeat * 12)
+        .against(&epoch)
+        .unwrap();
     assert!(text.starts_with("one training takes more than"), "{text}");
 }

@@ -43,7 +43,7 @@ pub fn examined(agreement: &Agreement, amendment: &Amendment) -> Result<Agreemen
         }
     }
     // A model that is continued is another start, which only those know that have it.
-    let same = new.epoch.charter.work == agreement.epoch.charter.work;
+    let same = new.epoch.protocol.work == agreement.epoch.protocol.work;
     if !same && new.continues.is_none() {
         starts(&new)?;
     }
@@ -67,7 +67,7 @@ fn starts(new: &Agreement) -> Result<(), String> {
 }
 
 fn same_start(new: &Agreement, found: Hash) -> Result<(), String> {
-    let start = new.epoch.charter.start;
+    let start = new.epoch.protocol.start;
     if found == start {
         Ok(())
     } else {
@@ -89,7 +89,7 @@ pub fn tried(institution: &Institution, new: &Agreement) -> Vec<String> {
     };
     let then = institution.under(new.clone(), me);
     let adopted = newest(institution);
-    let (rounds, last) = (new.epoch.charter.rounds, adopted.as_ref());
+    let (rounds, last) = (new.epoch.protocol.rounds, adopted.as_ref());
     let mut wrong = Vec::new();
     if let Some(last) = last.filter(|last| last.round > rounds) {
         wrong.push(format!(
@@ -122,10 +122,10 @@ pub fn tried(institution: &Institution, new: &Agreement) -> Vec<String> {
     wrong
 }
 
-/// Returns whether the charter allows what this institution would send.
+/// Returns whether the parameter set allows what this institution would send.
 fn sized(new: &Agreement, equipment: &Equipment) -> Option<String> {
     let size = largest_contribution(&*new.strategy, &*equipment.equipped);
-    let limit = new.epoch.charter.blob_limit;
+    let limit = new.epoch.protocol.blob_limit;
     (size > limit).then(|| {
         format!(
             "`protocol.blob-limit` is {limit}, and a contribution of this institution has {size} bytes: \

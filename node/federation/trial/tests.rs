@@ -192,7 +192,7 @@ fn an_address_that_no_node_can_use_is_refused_without_rows() {
     let why = examined(&old, &odd).err().unwrap();
     assert!(why.starts_with("`addresses` of north holds "), "{why}");
     let good = with("rounds = 6", "rounds = 7").unwrap();
-    assert_eq!(examined(&old, &good).unwrap().epoch.charter.rounds, 7);
+    assert_eq!(examined(&old, &good).unwrap().epoch.protocol.rounds, 7);
     let small = with("blob-limit = 392", "blob-limit = 31").err().unwrap();
     assert!(
         matches!(

@@ -247,7 +247,7 @@ mod tests {
 
     #[test]
     fn former_members_are_guests_and_those_whose_key_was_stolen_are_not() {
-        let first = Arc::new(fixture::epoch(fixture::silos(4, 0), fixture::charter()));
+        let first = Arc::new(fixture::epoch(fixture::silos(4, 0), fixture::protocol()));
         // One leaves; the key of another one was lost, that of a third stolen.
         let mut amendment = Amendment::leaving(&first, MemberIndex(3));
         (amendment.silos[1].key, amendment.silos[2].key) = (key(11), key(12));

@@ -14,6 +14,7 @@ use protocol::message::Phase;
 use protocol::{Epoch, MemberIndex, Report};
 use silo::{Activities, Activity, Counts, Notice};
 
+use crate::corrupters;
 use crate::events::phase_name;
 use crate::federation::{brief, officer};
 use crate::institution::config::Institution;
@@ -21,7 +22,6 @@ use crate::model::served_note;
 use crate::paths::free;
 use crate::policy::{LedgerStatus, SitePolicy, SourceLimits};
 use crate::spending::{ContributionHistory, Spending};
-use crate::spoilers;
 use crate::status::Status;
 use crate::status::document::{
     FORMAT, FederationFacts, HeldOutMetrics, NodeFacts, PeerStatus, RoundStatus, ServedStatus,
@@ -143,7 +143,7 @@ impl Health {
                 }
             }
             Notice::Searched { voids, .. } => {
-                changing.void_sums = spoilers::said(voids, &self.epoch, Some(self.me));
+                changing.void_sums = corrupters::said(voids, &self.epoch, Some(self.me));
             }
             Notice::Trained { round, loss, .. } => {
                 if let Some(contributed) = &mut changing.contributed {
@@ -301,14 +301,14 @@ impl Health {
             silo: self.name(self.me),
             member: self.me.0,
             federation: FederationFacts {
-                name: self.epoch.charter.name.clone(),
+                name: self.epoch.protocol.name.clone(),
                 id: format!("{:#}", self.epoch.federation),
                 members: roster.len() as u64,
-                rounds: self.epoch.charter.rounds,
+                rounds: self.epoch.protocol.rounds,
                 quorum: roster.quorum() as u64,
                 byzantine_members_tolerated: roster.faulty() as u64,
             },
-            round: changing.round.min(self.epoch.charter.rounds),
+            round: changing.round.min(self.epoch.protocol.rounds),
             view: changing.view,
             lead: changing.lead.map(|lead| self.name(lead)),
             leads: changing.lead == Some(self.me) && !changing.complete,

@@ -39,9 +39,9 @@ impl Late {
         let took = ready.unwrap_or(over);
         let slow = took > patience || ready.is_none();
         self.longest = self.longest.max(took);
-        let beats = ROOM * self.longest.as_secs_f64() / epoch.beat().as_secs_f64();
-        let wanted = (slow && took >= patience / 2).then_some(beats.ceil() as u32);
-        let wanted = wanted.filter(|beats| *beats > epoch.charter.patience);
+        let heartbeats = ROOM * self.longest.as_secs_f64() / epoch.heartbeat().as_secs_f64();
+        let wanted = (slow && took >= patience / 2).then_some(heartbeats.ceil() as u32);
+        let wanted = wanted.filter(|heartbeats| *heartbeats > epoch.protocol.patience);
         let event = NodeEvent::Late {
             round,
             ready: ready.map(|ready| ready.as_secs_f64()),
@@ -64,18 +64,18 @@ impl Late {
             said(over)
         );
         match (wanted, self.rounds) {
-            (Some(beats), 1) => line.push_str(&format!(
-                ". The others wait for {}. So that they wait long enough, propose `straggler-timeout = {beats}` (in beats \
+            (Some(heartbeats), 1) => line.push_str(&format!(
+                ". The others wait for {}. So that they wait long enough, propose `straggler-timeout = {heartbeats}` (in beats \
                  of {}; \
                  {} now) under [protocol] with `rota federation change`, or less training in a round \
                  (`epochs`)",
                 said(patience),
-                said(epoch.beat()),
-                epoch.charter.patience
+                said(epoch.heartbeat()),
+                epoch.protocol.patience
             )),
             (_, 1) => {}
-            (Some(beats), rounds) => line.push_str(&format!(
-                ", in {} in a row (`straggler-timeout = {beats}` would be enough)",
+            (Some(heartbeats), rounds) => line.push_str(&format!(
+                ", in {} in a row (`straggler-timeout = {heartbeats}` would be enough)",
                 plural(rounds, "round")
             )),
             (None, rounds) => line.push_str(&format!(", in {} in a row", plural(rounds, "round"))),
@@ -96,12 +96,12 @@ mod tests {
     #[test]
     fn who_is_late_is_told_by_how_much_and_what_would_help() {
         // Beats of a second, patience 20.
-        let charter = protocol::Charter {
+        let protocol = protocol::ProtocolParameters {
             patience: 20,
             view_timeout: 100,
-            ..fixture::charter()
+            ..fixture::protocol()
         };
-        let epoch = fixture::epoch(fixture::silos(4, 1), charter);
+        let epoch = fixture::epoch(fixture::silos(4, 1), protocol);
         let mut late = Late::default();
         let (event, line) = late.missed(&epoch, 5, None, of(21_000));
         assert_eq!(

@@ -130,7 +130,7 @@ mod tests {
 
     #[test]
     fn a_crowd_is_named_with_the_net_that_it_comes_from_and_its_size() {
-        let epoch = fixture::epoch(fixture::silos(4, 0), fixture::charter());
+        let epoch = fixture::epoch(fixture::silos(4, 0), fixture::protocol());
         let (from, turned_away) = ("203.0.113.0/24".to_owned(), 132);
         let notice = Notice::Crowd { from, turned_away };
         let (event, line) = warning(notice, &epoch).unwrap();

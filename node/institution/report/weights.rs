@@ -11,7 +11,7 @@ use formatting::numbers::count;
 /// Remembers what was said, so that each thing is said once as long as it stays the same.
 pub(super) struct WeightWatch {
     epoch: Arc<Epoch>,
-    /// The charter's largest share of a weight.
+    /// The parameter set's largest share of a weight.
     most: Option<f64>,
     /// The last share that was said, in percent.
     share: Option<u64>,

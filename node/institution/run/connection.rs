@@ -6,9 +6,9 @@ use std::time::{Instant, SystemTime};
 
 use mesh::{Peers, Program, Rehearsal};
 use privacy::masks::rehearse;
-use protocol::charter::RoundMode;
 use protocol::envelope;
 use protocol::net::{Command, Event};
+use protocol::parameters::RoundMode;
 use silo::Network;
 use tokio::runtime::Runtime;
 use tokio::sync::mpsc;
@@ -48,15 +48,15 @@ pub(super) fn connect(
     let mut config = mesh::Config::new(epoch.federation, institution.listen.clone());
     config.epoch = epoch.id;
     config.guests = present.guests.clone();
-    config.stay = config.stay.max(8 * epoch.beat());
+    config.stay = config.stay.max(8 * epoch.heartbeat());
     config.witnesses = epoch.roster.faulty() + 1;
     config.program = Program::this(Some(epoch.format));
-    config.discovery = epoch.charter.discovery;
+    config.discovery = epoch.protocol.discovery;
     config.frame = envelope::limit(epoch);
     config.spool = Some(spool);
-    let noised = epoch.charter.privacy.is_noised();
+    let noised = epoch.protocol.privacy.is_noised();
     config.tells = telling.tells(institution.agreement.status, noised);
-    match epoch.charter.privacy.mode() {
+    match epoch.protocol.privacy.mode() {
         RoundMode::Clear | RoundMode::Named => {}
         RoundMode::Masked(_) | RoundMode::Noised(..) => {
             let (me, members) = (institution.me.0, epoch.roster.len() as u16);
@@ -79,9 +79,9 @@ pub(super) fn announce(present: &Present, addresses: &[String], output: &OutputL
         member: name.into(),
         member_index: institution.me.0,
         members: epoch.roster.len(),
-        rounds: epoch.charter.rounds,
+        rounds: epoch.protocol.rounds,
         federation: format!("{:#}", epoch.federation),
-        federation_name: epoch.charter.name.clone(),
+        federation_name: epoch.protocol.name.clone(),
         addresses: addresses.to_vec(),
         byzantine_members_tolerated: epoch.roster.faulty(),
         epoch: epoch.number,
@@ -89,7 +89,7 @@ pub(super) fn announce(present: &Present, addresses: &[String], output: &OutputL
     let line = format!(
         "{name}, one of {} in the federation {} ({}), listens at {}",
         epoch.roster.len(),
-        epoch.charter.name,
+        epoch.protocol.name,
         epoch.federation,
         addresses.join(", "),
     );
@@ -98,7 +98,7 @@ pub(super) fn announce(present: &Present, addresses: &[String], output: &OutputL
     let event = NodeEvent::Privacy {
         learned: learned(&institution.site, &institution.agreement, &spending),
         officer: officer(&institution.agreement, &spending),
-        noised: epoch.charter.privacy.is_noised(),
+        noised: epoch.protocol.privacy.is_noised(),
     };
     // For people, `rota check` and `rota status` say it.
     output.print(SystemTime::now(), 0.0, event, "");

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use protocol::member::KEPT;
-use silo::{Checks, Surroundings};
+use silo::{Checks, SiloEnvironment};
 use tokio::runtime;
 
 use super::beside::Beside;
@@ -111,9 +111,9 @@ fn run_beside(
         .enable_all()
         .build()?;
     let OpenedStore { journal, blobs, .. } = opened;
-    let (beat, print_work) = (epoch.beat(), output.clone());
+    let (heartbeat, print_work) = (epoch.heartbeat(), output.clone());
     let ended = silo::block_on(inner, async move {
-        let surroundings = Surroundings {
+        let environment = SiloEnvironment {
             network,
             journal: Box::new(journal),
             blobs: Arc::new(WithStart { blobs, start }),
@@ -124,7 +124,7 @@ fn run_beside(
             site,
             secrets: Box::new(SystemSecrets),
         };
-        run_silo(role, surroundings, watch, signal, (beat, print_work)).await
+        run_silo(role, environment, watch, signal, (heartbeat, print_work)).await
     });
     reporter.end(&beside.ending, GOODBYE);
     goodbye(beside.runtime, logged, beside.ended);

@@ -60,7 +60,11 @@ pub(super) fn say(
     let mut mesh = runtime.block_on(mesh::spawn(runtime.handle(), config, secret, roster))?;
     let end = grace.map(|grace| began + grace);
     let why = runtime.block_on(async {
-        let mut tick = interval(former.beat().clamp(Duration::from_millis(50), GRACE / 10));
+        let mut tick = interval(
+            former
+                .heartbeat()
+                .clamp(Duration::from_millis(50), GRACE / 10),
+        );
         let (mut up, mut know) = (BTreeSet::new(), BTreeSet::new());
         loop {
             if enough(&know, &epochs.now) {
@@ -130,11 +134,11 @@ mod tests {
 
     /// Two members of which the first leaves: the epoch, the proof that it is over, and the next.
     fn left() -> (Epoch, Passage, Epoch) {
-        let charter = protocol::Charter {
+        let protocol = protocol::ProtocolParameters {
             min_contributions: 2,
-            ..fixture::charter()
+            ..fixture::protocol()
         };
-        let epoch = fixture::epoch(fixture::silos(2, 1), charter);
+        let epoch = fixture::epoch(fixture::silos(2, 1), protocol);
         let (me, key) = (MemberIndex(0), fixture::key(1));
         let amendment = Amendment::leaving(&epoch, me);
         let approval = Body::Approval {
@@ -142,7 +146,7 @@ mod tests {
             number: 1,
             stands: true,
         };
-        let (signed, _) = envelope::seal(&epoch, &key, 0, 0, me, approval);
+        let (signed, _) = envelope::sign(&epoch, &key, 0, 0, me, approval);
         let block = Block {
             epoch: epoch.id,
             view: 1,
@@ -162,7 +166,7 @@ mod tests {
         let vote = |by: u16| {
             let (member, body) = (MemberIndex(by), Body::vote(verdict, checked));
             let key = fixture::key(by as u8 + 1);
-            let (signed, _) = envelope::seal(&epoch, &key, 0, 1, member, body);
+            let (signed, _) = envelope::sign(&epoch, &key, 0, 1, member, body);
             Vote {
                 member,
                 checked,
@@ -182,7 +186,7 @@ mod tests {
 
     #[test]
     fn a_quorum_of_the_next_epoch_has_to_know() {
-        let epoch = fixture::epoch(fixture::silos(4, 1), fixture::charter());
+        let epoch = fixture::epoch(fixture::silos(4, 1), fixture::protocol());
         let know = |n: u16| (0..n).map(MemberIndex).collect();
         let found: Vec<_> = (0..5).filter(|n| enough(&know(*n), &epoch)).collect();
         assert_eq!(found, [3, 4]);
@@ -193,19 +197,19 @@ mod tests {
         let (former, passage, next) = left();
         // What is sent in the next epoch, even without anything to say, and the proof itself.
         let (me, key) = (MemberIndex(0), fixture::key(2));
-        let (_, later) = envelope::seal(&next, &key, 1, 0, me, Body::Complete);
+        let (_, later) = envelope::sign(&next, &key, 1, 0, me, Body::Complete);
         assert!(knows(&former, &next, &envelope::hail(&next)));
         assert!(knows(&former, &next, &later));
-        let proof = envelope::seal_passage(&former, &passage);
+        let proof = envelope::sign_passage(&former, &passage);
         assert!(knows(&former, &next, &proof));
         // What is sent in the epoch that is over does not, nor does a proof that proves nothing.
-        let (_, earlier) = envelope::seal(&former, &key, 1, 0, MemberIndex(1), Body::Complete);
+        let (_, earlier) = envelope::sign(&former, &key, 1, 0, MemberIndex(1), Body::Complete);
         for frame in [&earlier, &envelope::hail(&former)] {
             assert!(!knows(&former, &next, frame));
         }
         let mut forged = passage.clone();
         forged.proof.votes = vec![forged.proof.votes[0].clone()].into();
-        let forged = envelope::seal_passage(&former, &forged);
+        let forged = envelope::sign_passage(&former, &forged);
         assert!(!knows(&former, &next, &forged));
         assert!(!knows(&former, &next, b"a word"));
     }

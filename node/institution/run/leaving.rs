@@ -1,7 +1,7 @@
 //! Decides when a node that runs with `--until-done` may end.
 //!
 //! A member that comes back late catches up from the others, so a node must not end too early. It
-//! ends [`LINGER`] beats after every other member has reported that it holds the last round. It
+//! ends [`LINGER`] heartbeats after every other member has reported that it holds the last round. It
 //! waits for a member that has not reported so as long as that member can be reached, and for a
 //! grace period after it was last reachable.
 
@@ -13,8 +13,8 @@ use silo::Notice;
 
 /// Beats between the last report and the end: the node's own last messages still have to arrive.
 const LINGER: u32 = 2;
-/// The grace period: this number of beats, and at least [`SHORTEST`].
-const BEATS: u32 = 20;
+/// The grace period: this number of heartbeats, and at least [`SHORTEST`].
+const HEARTBEATS: u32 = 20;
 const SHORTEST: Duration = Duration::from_secs(30);
 /// Number of grace periods after which a node ends in any case.
 const GRACES: u32 = 20;
@@ -42,8 +42,8 @@ impl Leaving {
         let others = epoch.roster.len() - 1;
         Self {
             others,
-            linger: epoch.beat() * LINGER,
-            grace: grace.unwrap_or(SHORTEST.max(epoch.beat() * BEATS)),
+            linger: epoch.heartbeat() * LINGER,
+            grace: grace.unwrap_or(SHORTEST.max(epoch.heartbeat() * HEARTBEATS)),
             complete: None,
             done: BTreeSet::new(),
             all: (others == 0).then_some(now),
@@ -110,17 +110,17 @@ impl Leaving {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
-    use protocol::charter::Charter;
+    use protocol::parameters::ProtocolParameters;
 
     use super::*;
     use crate::fixture;
 
     fn epoch(n: u8) -> Epoch {
-        let charter = Charter {
+        let protocol = ProtocolParameters {
             min_contributions: n.into(),
-            ..fixture::charter()
+            ..fixture::protocol()
         };
-        fixture::epoch(fixture::silos(n, 0), charter)
+        fixture::epoch(fixture::silos(n, 0), protocol)
     }
 
     fn complete() -> Notice {

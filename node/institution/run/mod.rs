@@ -51,7 +51,7 @@ pub struct NodeOptions {
     /// Whether to end when no member needs this node any more, instead of at a signal only.
     pub until_done: bool,
     /// How long the node then waits for a member that cannot be reached; `None`: 30 seconds or 20
-    /// beats, whichever is longer.
+    /// heartbeats, whichever is longer.
     pub grace: Option<Duration>,
     /// Begin a new journal after the old one was lost or damaged. The silo may have voted before, so
     /// it only listens until it is safe to vote. What is left of the old journal is kept under
@@ -206,7 +206,7 @@ fn outside(institution: &Institution) -> NodeError {
     NodeError::Outside {
         key: institution.key.public(),
         identity: institution.identity.clone(),
-        federation: institution.agreement.epoch.charter.name.clone(),
+        federation: institution.agreement.epoch.protocol.name.clone(),
     }
 }
 

@@ -92,7 +92,7 @@ impl EpochPart {
 
     /// Rows of another kind that the institution has to sign for first. With noise it takes part with any.
     pub(super) fn awaited(&self, institution: &Institution) -> Option<&ChangedRows> {
-        let noised = institution.agreement.epoch.charter.privacy.is_noised();
+        let noised = institution.agreement.epoch.protocol.privacy.is_noised();
         self.other.as_ref().filter(|_| !noised)
     }
 
@@ -231,7 +231,7 @@ mod tests {
         let silos: Vec<_> = silos.map(|silo| silo.name.clone()).collect();
         let begins = first(&read.task, &read.strategy_config, read.seed, &silos).unwrap();
         let start = format!("{:#}", begins.start);
-        let old = format!("{:#}", read.epoch.charter.start);
+        let old = format!("{:#}", read.epoch.protocol.start);
         fs::write(at("federation.toml"), text.replace(&old, &start)).unwrap();
         let silo = fs::read_to_string(at("node.toml")).unwrap();
         fs::write(at("node.toml"), silo + LEDGER).unwrap();
@@ -277,7 +277,7 @@ mod tests {
         Amendment {
             format: new.epoch.format,
             silos: new.epoch.roster.silos().to_vec(),
-            charter: new.epoch.charter.clone(),
+            protocol: new.epoch.protocol.clone(),
             text: text.as_bytes().to_vec(),
             stolen: Vec::new(),
         }

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant, SystemTime};
 
-use silo::{Stopped, Surroundings};
+use silo::{SiloEnvironment, Stopped};
 use tokio::runtime::Runtime;
 use tokio::task::JoinHandle;
 use tokio::time::{MissedTickBehavior, interval, timeout};
@@ -19,13 +19,13 @@ use crate::institution::start::role::NodeRole;
 /// Runs the silo until a signal, its own end, or the end that `watch` decides on.
 pub(super) async fn run_silo(
     role: NodeRole,
-    surroundings: Surroundings,
+    environment: SiloEnvironment,
     mut watch: NodeWatch,
     mut signal: EndSignal,
-    (beat, output): (Duration, OutputLines),
+    (heartbeat, output): (Duration, OutputLines),
 ) -> Result<EpochEnd, NodeError> {
     let began = Instant::now();
-    let mut handle = role.spawn(surroundings)?;
+    let mut handle = role.spawn(environment)?;
     let activities = handle.activities();
     activities.heard_by(move |activity, took| {
         let work = activity.name().to_owned();
@@ -39,7 +39,7 @@ pub(super) async fn run_silo(
         output.print(SystemTime::now(), began.elapsed().as_secs_f64(), event, "");
     });
     watch.health.runs(activities);
-    let mut tick = interval(beat.clamp(Duration::from_millis(50), Duration::from_secs(1)));
+    let mut tick = interval(heartbeat.clamp(Duration::from_millis(50), Duration::from_secs(1)));
     tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let why = loop {
         tokio::select! {

@@ -45,17 +45,17 @@ impl Living {
     /// Returns what contradicts the agreement, as a silo would find it.
     fn misfit(&self, agreement: &Agreement) -> Option<SpawnError> {
         let (strategy, learner) = (&*agreement.strategy, &*self.equipment.equipped);
-        let charter = &agreement.epoch.charter;
-        if strategy.names() == Names::Shown && !charter.shows_names() {
+        let protocol = &agreement.epoch.protocol;
+        if strategy.names() == Names::Shown && !protocol.shows_names() {
             return Some(SpawnError::Names(strategy.name()));
         }
         let size = largest_contribution(strategy, learner);
-        let limit = charter.blob_limit;
+        let limit = protocol.blob_limit;
         if size > limit {
             return Some(SpawnError::Limit { size, limit });
         }
         let ours = genesis_outcome(strategy, learner, agreement.seed).0;
-        let agreed = charter.start;
+        let agreed = protocol.start;
         (ours != agreed).then_some(SpawnError::Start { agreed, ours })
     }
 }
@@ -134,7 +134,7 @@ mod tests {
         Amendment {
             format: new.epoch.format,
             silos: new.epoch.roster.silos().to_vec(),
-            charter: new.epoch.charter.clone(),
+            protocol: new.epoch.protocol.clone(),
             text: text.into_bytes(),
             stolen: Vec::new(),
         }
@@ -218,7 +218,7 @@ mod tests {
         assert!(why.contains("391"), "{why}");
         let mut present = after(&north, [North::text(&[("rounds = 6", "rounds = 9")])]);
         let mut epoch = (*present.institution.agreement.epoch).clone();
-        epoch.charter = small.epoch.charter.clone();
+        epoch.protocol = small.epoch.protocol.clone();
         present.institution.agreement.epoch = epoch.into();
         let why = said(&present).unwrap().unwrap();
         assert!(why.contains("391"), "{why}");

@@ -6,11 +6,11 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use mesh::Contact;
-use protocol::charter::Epoch;
 use protocol::envelope::{self, Known, Opened};
 use protocol::identity::Strict;
 use protocol::message::Passage;
 use protocol::net::{Command, Event};
+use protocol::parameters::Epoch;
 use protocol::{Epochs, Hash, MemberIndex, PublicKey};
 use tokio::runtime::Runtime;
 use tokio::time::interval;
@@ -43,7 +43,7 @@ pub(in crate::institution) fn wait(
     let line = format!(
         "the key {key} is not in the agreement of {}: waiting until its members admit it, with \
          `rota federation admit NAME {key} ADDRESS`",
-        institution.agreement.epoch.charter.name
+        institution.agreement.epoch.protocol.name
     );
     let event = NodeEvent::WaitsForAdmission {
         key: key.to_string(),
@@ -203,20 +203,20 @@ fn passed(epoch: &Epoch, frame: &[u8]) -> Option<(Passage, Arc<Epoch>)> {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
-    use protocol::charter::Charter;
     use protocol::identity::Signature;
     use protocol::message::{Confirmed, Recovery, Standing};
+    use protocol::parameters::ProtocolParameters;
     use protocol::recovery::resume_point;
 
     use super::*;
     use crate::fixture;
 
     fn epoch(silos: u8) -> Epoch {
-        let charter = Charter {
+        let protocol = ProtocolParameters {
             min_contributions: u16::from(silos) / 2 + 1,
-            ..fixture::charter()
+            ..fixture::protocol()
         };
-        fixture::epoch(fixture::silos(silos, 0), charter)
+        fixture::epoch(fixture::silos(silos, 0), protocol)
     }
 
     /// A recovery that these members made with their `number`th words, and its id.

@@ -69,7 +69,7 @@ impl Institution {
             Some(OwnLearner::Program(learner)) => {
                 let place = (self.me.at(), self.agreement.epoch.roster.len());
                 let seeds = (self.seed, self.agreement.seed);
-                let learner = learner.with_rounds(self.agreement.epoch.charter.rounds);
+                let learner = learner.with_rounds(self.agreement.epoch.protocol.rounds);
                 let programs = programs.insert(Programs::new(&learner, 1)?);
                 external_silo(&self.agreement.task, &silo, programs, place, seeds)?
             }

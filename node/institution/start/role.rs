@@ -7,7 +7,7 @@ use agreement::silo_seed;
 use bytes::Bytes;
 use methods::learner::Task;
 use protocol::{Hash, member};
-use silo::{SiloConfig, SiloHandle, SpawnError, Surroundings};
+use silo::{SiloConfig, SiloEnvironment, SiloHandle, SpawnError};
 
 use super::ability::Living;
 use crate::equipment::Equipment;
@@ -29,12 +29,12 @@ pub(in crate::institution) enum NodeRole {
 impl NodeRole {
     pub(in crate::institution) fn spawn(
         self,
-        surroundings: Surroundings,
+        environment: SiloEnvironment,
     ) -> Result<SiloHandle, SpawnError> {
         match self {
-            Self::Learner(config) => silo::spawn(*config, surroundings),
+            Self::Learner(config) => silo::spawn(*config, environment),
             Self::Bystander(member, lost, former) => {
-                silo::bystand(*member, lost, former, surroundings)
+                silo::bystand(*member, lost, former, environment)
             }
         }
     }
@@ -87,9 +87,9 @@ pub(in crate::institution) fn serving(
         initial_seed: agreement.seed,
         seed: silo_seed(institution.seed, institution.me),
         first: strategy.first_training(),
-        last: agreement.epoch.charter.rounds,
+        last: agreement.epoch.protocol.rounds,
         folds: institution.serve.folds,
-        adapted: agreement.epoch.charter.privacy.is_noised(),
+        adapted: agreement.epoch.protocol.privacy.is_noised(),
         state: institution.state.clone(),
         began: Instant::now(),
     });

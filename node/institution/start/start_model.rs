@@ -146,7 +146,7 @@ fn connect(present: &Present, runtime: &Runtime) -> Result<mesh::Handle, NodeErr
     let mut config = mesh::Config::new(epoch.federation, institution.listen.clone());
     config.epoch = epoch.id;
     config.guests = present.guests.clone();
-    config.discovery = epoch.charter.discovery;
+    config.discovery = epoch.protocol.discovery;
     config.frame = envelope::limit(epoch);
     (config.relay, config.dials_only) = (institution.relay, !institution.reachable);
     let (secret, roster) = (institution.key.to_bytes(), institution.roster.clone());

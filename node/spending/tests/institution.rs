@@ -12,12 +12,12 @@ use ledger::{
 };
 use privacy::accountant::{Accountant, Delta};
 use protocol::certificate::{Certificate, Verdict};
-use protocol::charter::Checkpoint;
 use protocol::identity::Signature;
 use protocol::message::{
     Amendment, Approval, Block, Change, Confirmed, Content, Learning, MaskedRound, Recovery,
     Standing,
 };
+use protocol::parameters::Checkpoint;
 use protocol::recovery::{ResumePoint, remaining};
 use protocol::{Epoch, Hash, MemberIndex, Record};
 use silo::JournalRecord;
@@ -148,7 +148,7 @@ impl PlayedInstitution {
                     round,
                 },
                 commitment: blob,
-                cost: Cost::of(&self.epoch.charter.privacy).unwrap(),
+                cost: Cost::of(&self.epoch.protocol.privacy).unwrap(),
             };
             self.ledger_file().record(&contribution).unwrap();
         }
@@ -173,7 +173,7 @@ impl PlayedInstitution {
         let signed = members.iter().map(|member| (*member, signature()));
         let (round, zero) = (self.over.round + 1, Hash([0; 32]));
         let inclusions = signed.collect::<Vec<_>>().into();
-        let content = match self.epoch.charter.privacy.masked() {
+        let content = match self.epoch.protocol.privacy.masked() {
             Some(_) => Content::Masked(MaskedRound {
                 round,
                 plan: zero,
@@ -255,7 +255,7 @@ impl PlayedInstitution {
         Amendment {
             format: new.epoch.format,
             silos: new.epoch.roster.silos().to_vec(),
-            charter: new.epoch.charter.clone(),
+            protocol: new.epoch.protocol.clone(),
             text: text.as_bytes().to_vec(),
             stolen: Vec::new(),
         }
@@ -336,8 +336,8 @@ impl PlayedInstitution {
         let done = contents.contributions(&self.epoch.federation);
         let done = done.filter(|(epoch, ..)| *epoch == self.epoch.number);
         let done = done.map(|(_, round, _)| round).max().unwrap_or(0);
-        let left = self.epoch.charter.rounds - self.over.round.max(done);
-        Cost::of(&self.epoch.charter.privacy)
+        let left = self.epoch.protocol.rounds - self.over.round.max(done);
+        Cost::of(&self.epoch.protocol.privacy)
             .unwrap()
             .spend(&mut all, left);
         let bound = all.bound(delta());
@@ -464,7 +464,7 @@ impl PlayedInstitution {
         let agreement = &present.institution.agreement;
         let genesis = protocol::Genesis {
             silos: Self::amendment(text).silos,
-            charter: Self::amendment(text).charter,
+            protocol: Self::amendment(text).protocol,
         };
         let epoch = Epoch::first_in(Self::amendment(text).format, &genesis).unwrap();
         let new = agreement

@@ -180,7 +180,7 @@ impl EvidenceFile {
     ) -> Self {
         Self {
             format: FORMAT.into(),
-            federation_name: epoch.charter.name.clone(),
+            federation_name: epoch.protocol.name.clone(),
             federation: format!("{:#}", epoch.federation),
             member: Accused::of(epoch, member),
             epoch: epoch.number,
@@ -310,7 +310,7 @@ impl EvidenceFile {
             ));
         }
         Ok(EvidenceProof {
-            federation_name: epoch.charter.name.clone(),
+            federation_name: epoch.protocol.name.clone(),
             federation: format!("{federation:#}"),
             member: member.name,
             key: member.key,

@@ -13,11 +13,11 @@ pub(super) fn key(member: u8) -> SecretKey {
 
 /// The first epoch of a federation of four, as the only one.
 pub(super) fn epochs(name: &str) -> Epochs {
-    let charter = protocol::Charter {
+    let protocol = protocol::ProtocolParameters {
         name: name.into(),
-        ..fixture::charter()
+        ..fixture::protocol()
     };
-    let first = fixture::epoch(fixture::silos(4, 1), charter);
+    let first = fixture::epoch(fixture::silos(4, 1), protocol);
     Epochs {
         former: Vec::new(),
         now: first.into(),
@@ -28,7 +28,7 @@ pub(super) fn epochs(name: &str) -> Epochs {
 fn evidence(epochs: &Epochs, of: u8) -> EvidenceFile {
     let vote = |body| {
         let me = MemberIndex(of.into());
-        envelope::seal(&epochs.now, &key(of), 0, 7, me, body).0
+        envelope::sign(&epochs.now, &key(of), 0, 7, me, body).0
     };
     let block = Hash([3; 32]);
     let (one, other) = (vote(Body::Nullify), vote(Body::Finalize { block }));
@@ -125,14 +125,14 @@ fn admitted(first: &Epochs) -> Epochs {
         rows: None,
     });
     let amendment = Amendment {
-        charter: epoch.charter.for_members(4, 5),
+        protocol: epoch.protocol.for_members(4, 5),
         silos,
         text: b"text".to_vec(),
         ..Amendment::leaving(epoch, MemberIndex(0))
     };
     let signature = |by: u16, view, body| {
         let me = MemberIndex(by);
-        envelope::seal(epoch, &key(by as u8), 0, view, me, body)
+        envelope::sign(epoch, &key(by as u8), 0, view, me, body)
             .0
             .signature
     };
@@ -261,7 +261,7 @@ fn a_receipt_proves_what_a_lead_said_and_no_fault() {
     let folder = tempfile::tempdir().unwrap();
     let entry = Hash([5; 32]);
     let lead = MemberIndex(2);
-    let sealed = |body, view| envelope::seal(&epochs.now, &key(2), 0, view, lead, body).0;
+    let sealed = |body, view| envelope::sign(&epochs.now, &key(2), 0, view, lead, body).0;
     let receipt = sealed(Body::Receipt { entry }, 7);
     let lineage = Lineage::of(&epochs);
     let file = EvidenceFile::of_receipt(&lineage, &epochs.now, &receipt);

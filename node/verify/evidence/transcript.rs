@@ -109,7 +109,7 @@ mod tests {
             let (member, plan) = (MemberIndex(by), Hash([1; 32]));
             let of = Keys { plan, public };
             let body = Body::Keys(of);
-            let (message, _) = envelope::seal(epoch, &key(by as u8), 1, 0, member, body);
+            let (message, _) = envelope::sign(epoch, &key(by as u8), 1, 0, member, body);
             Ready {
                 member,
                 keys: of,
@@ -150,7 +150,7 @@ mod tests {
             transcript: blob(transcript),
         };
         let body = Body::MaskedVector(of);
-        envelope::seal(epoch, &key(3), 1, 5, MemberIndex(3), body).0
+        envelope::sign(epoch, &key(3), 1, 5, MemberIndex(3), body).0
     }
 
     fn why(file: &EvidenceFile, of: &Epochs) -> String {

@@ -14,8 +14,8 @@ const STARTS: u64 = 64;
 /// improves, if there is one; its objective is true, the proof is one that holds, and the outcome
 /// follows from it. So only who knows how good a grouping can be may refuse it.
 pub(crate) fn worse_coalitions(strategy: Arc<dyn Strategy>) -> Arc<dyn Strategy> {
-    with_altered_decisions(strategy, |sheet, honest| {
-        let scores = sheet.scores.as_ref();
+    with_altered_decisions(strategy, |manifest, honest| {
+        let scores = manifest.scores.as_ref();
         let other = scores.and_then(|scores| changed(&honest, scores));
         other.unwrap_or(honest)
     })

@@ -5,16 +5,16 @@
 //! federation over a network, to the bit: entries have the ids that they would have there, which follow
 //! from the members' keys, and stand in their order. What a healthy network adds is time, and who leads.
 
+mod manifest;
 mod noised;
 mod round;
-mod sheet;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Instant;
 
 use methods::Params;
-use protocol::charter::{RoundMode, Verification};
+use protocol::parameters::{RoundMode, Verification};
 use protocol::{Hash, MemberIndex, Time};
 use silo::outcome::genesis;
 use silo::rounds::{NoiseDraws, OwnState, Personal, RoundBase};
@@ -71,17 +71,17 @@ pub(crate) fn federate(
     let mut direct = Direct::new(federation, threads)?;
     direct.kept_contributions = options.keep_contributions.then(Vec::new);
     direct.basis = options.keep_basis.then(GroupingBasis::default);
-    let charter = &federation.epoch.charter;
+    let protocol = &federation.epoch.protocol;
     // At other levels it depends on the leads.
-    let counted = charter.verification == Verification::Full;
-    for round in 1..=charter.rounds {
-        match charter.privacy.mode() {
+    let counted = protocol.verification == Verification::Full;
+    for round in 1..=protocol.rounds {
+        match protocol.privacy.mode() {
             RoundMode::Clear | RoundMode::Named | RoundMode::Masked(_) => direct.round()?,
             RoundMode::Noised(..) => direct.noised_round()?,
         }
         let done = RoundDone {
             round,
-            rounds: charter.rounds,
+            rounds: protocol.rounds,
             led: None,
             bytes: counted.then_some(direct.blobs),
             losses: direct.losses(round),

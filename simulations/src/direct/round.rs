@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use protocol::message::Sheet as SignedSheet;
+use protocol::message::RoundManifest;
 use protocol::refusal::Refusal;
 use protocol::{MemberIndex, Report};
 use silo::outcome::Settled;
@@ -14,7 +14,7 @@ use silo::rounds::{
 use silo::{Notice, SiloConfig};
 
 use super::Direct;
-use super::sheet::ListedContribution;
+use super::manifest::ListedContribution;
 use crate::contributions::{AuthorMerges, Contributions, CrossLosses};
 use crate::error::RunError;
 use crate::record::RoundRecord;
@@ -24,7 +24,7 @@ impl Direct<'_> {
     pub(super) fn round(&mut self) -> Result<(), RunError> {
         let contributed = self.contributions()?;
         let entries = self.admitted(contributed);
-        let (entries, signed) = self.sheet(entries)?;
+        let (entries, signed) = self.manifest(entries)?;
         let settled = self.settled(&entries, &signed)?;
         self.blobs += self.fetched(&entries, &signed);
         self.heavy(&signed);
@@ -85,7 +85,7 @@ impl Direct<'_> {
     /// Fails if training failed at so many silos that a round cannot reach its minimum.
     pub(super) fn enough(&self, failed: usize, reason: String) -> Result<(), RunError> {
         let members = self.silos.len();
-        let minimum = usize::from(self.federation.epoch.charter.min_contributions);
+        let minimum = usize::from(self.federation.epoch.protocol.min_contributions);
         if members - failed >= minimum {
             Ok(())
         } else {
@@ -99,7 +99,7 @@ impl Direct<'_> {
         }
     }
 
-    /// The contributions that may enter the sheet; what is wrong with the others is reported.
+    /// The contributions that may enter the manifest; what is wrong with the others is reported.
     fn admitted(&mut self, contributed: Vec<(usize, Contributed)>) -> Vec<ListedContribution> {
         let (base, round) = (self.base.clone(), self.base.next());
         let weights = base.plan(&self.config).weights;
@@ -131,23 +131,23 @@ impl Direct<'_> {
         self.notice(member, Notice::Protocol(report));
     }
 
-    /// The outcome of the decision about a sheet.
+    /// The outcome of the decision about a manifest.
     fn settled(
         &self,
         entries: &[ListedContribution],
-        signed: &SignedSheet,
+        signed: &RoundManifest,
     ) -> Result<Settled, RunError> {
         let (config, base) = (&self.config, &self.base);
-        let sheet = base.sheet(signed, |nth, _| Ok(entries[nth].own.admitted.clone()));
-        let sheet = sheet.map_err(|what| self.failed(what))?;
-        let decision = decide(config, base, &sheet).map_err(|what| self.failed(what))?;
-        check(config, base, &sheet, &decision).map_err(|what| self.failed(what))?;
-        settle(config, base, signed, &sheet, &decision, |blob| blob)
+        let manifest = base.manifest(signed, |nth, _| Ok(entries[nth].own.admitted.clone()));
+        let manifest = manifest.map_err(|what| self.failed(what))?;
+        let decision = decide(config, base, &manifest).map_err(|what| self.failed(what))?;
+        check(config, base, &manifest, &decision).map_err(|what| self.failed(what))?;
+        settle(config, base, signed, &manifest, &decision, |blob| blob)
             .map_err(|what| self.failed(what))
     }
 
     /// Reports an entry that has more than half of the weight of all.
-    fn heavy(&mut self, signed: &SignedSheet) {
+    fn heavy(&mut self, signed: &RoundManifest) {
         if let Some((entry, total)) = signed.heaviest() {
             let report = Report::HeavyEntry {
                 round: self.base.next(),
@@ -160,20 +160,24 @@ impl Direct<'_> {
     }
 
     /// Returns how the authors are merged into groups, where they are.
-    fn merges(&self, entries: &[ListedContribution], signed: &SignedSheet) -> Option<AuthorMerges> {
+    fn merges(
+        &self,
+        entries: &[ListedContribution],
+        signed: &RoundManifest,
+    ) -> Option<AuthorMerges> {
         let base = &self.base;
-        let sheet = || {
-            let sheet = base.sheet(signed, |nth, _| Ok(entries[nth].own.admitted.clone()));
-            sheet.ok()
+        let manifest = || {
+            let manifest = base.manifest(signed, |nth, _| Ok(entries[nth].own.admitted.clone()));
+            manifest.ok()
         };
         let strategy = &self.config.strategy;
-        let tree = strategy.merge_tree(&base.state, &sheet, base.next())?;
+        let tree = strategy.merge_tree(&base.state, &manifest, base.next())?;
         let authors: Vec<_> = entries.iter().map(|one| one.index()).collect();
         Some(AuthorMerges::new(tree, &authors))
     }
 
     /// Keeps what is to be kept of the contributions.
-    fn keep(&mut self, entries: &[ListedContribution], signed: &SignedSheet) {
+    fn keep(&mut self, entries: &[ListedContribution], signed: &RoundManifest) {
         if self.kept_contributions.is_none() && self.basis.is_none() {
             return;
         }
@@ -198,7 +202,7 @@ impl Direct<'_> {
     fn finish(
         &mut self,
         entries: Vec<ListedContribution>,
-        signed: &SignedSheet,
+        signed: &RoundManifest,
         settled: &Settled,
     ) -> Result<(), RunError> {
         let round = self.base.next();
@@ -257,7 +261,7 @@ impl Direct<'_> {
             authors,
             led,
         });
-        let keep = self.federation.epoch.charter.keep_rounds as usize;
+        let keep = self.federation.epoch.protocol.keep_rounds as usize;
         self.kept.push_back(settled.names.clone());
         while self.kept.len() > keep {
             self.kept.pop_front();

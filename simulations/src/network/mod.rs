@@ -95,7 +95,7 @@ impl SimulatedNetwork {
             .map(|_| SecretKey::from_bytes(&random.bytes()))
             .collect();
         let (epoch, now) = (
-            Arc::new(epoch(&keys, 1, protocol::charter::Rotation::EveryRound)),
+            Arc::new(epoch(&keys, 1, protocol::parameters::Rotation::EveryRound)),
             Instant::now(),
         );
         let recorder = Recorder::new(epoch, BTreeSet::new(), now, Duration::ZERO);

@@ -58,7 +58,7 @@ enum RawPhase {
     Masking,
     /// The members measure each other's models.
     Scoring,
-    /// The members sign for the sheet.
+    /// The members sign for the manifest.
     Including,
     /// The lead computes its decision.
     Deciding,

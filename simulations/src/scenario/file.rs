@@ -2,7 +2,7 @@
 
 use std::num::NonZero;
 
-use agreement::{CharterConfig, PrivacyTable, SCENARIO_FORMAT};
+use agreement::{PrivacyTable, ProtocolConfig, SCENARIO_FORMAT};
 use learn::DeviceName;
 use learn::external::LearnerConfig;
 use methods::serving::ServeConfig;
@@ -74,8 +74,7 @@ pub(super) struct ScenarioFile {
     pub(super) strategy: StrategyConfig,
     /// Rules of the rounds: times, minimum numbers, bounds.
     #[serde(default)]
-    #[serde(rename = "protocol")]
-    pub(super) charter: CharterConfig,
+    pub(super) protocol: ProtocolConfig,
     /// What members see of each other's contributions, as in `federation.toml`. Without it: every model.
     #[serde(default)]
     pub(super) privacy: Option<PrivacyTable>,

@@ -10,7 +10,7 @@ mod file;
 use std::path::Path;
 
 use agreement::{
-    CharterConfig, DraftCheck, FileError, PrivacyTable, SCENARIO_FORMAT, TomlText, silo_seed,
+    DraftCheck, FileError, PrivacyTable, ProtocolConfig, SCENARIO_FORMAT, TomlText, silo_seed,
 };
 use learn::external::{LearnerConfig, external_study};
 use learn::{DeviceChoice, DeviceName, Study, TaskStudy};
@@ -78,7 +78,7 @@ pub struct Scenario {
     /// The strategy and its options.
     pub strategy: StrategyConfig,
     /// Rules of the rounds: times, minimum numbers, bounds.
-    pub charter: CharterConfig,
+    pub protocol: ProtocolConfig,
     /// What members see of each other's contributions; `None`: every model.
     pub privacy: Option<PrivacyTable>,
     /// The simulated links between silos.
@@ -162,7 +162,7 @@ impl Scenario {
             rounds: self.rounds,
             task: &self.task,
             strategy,
-            charter: &self.charter,
+            protocol: &self.protocol,
             privacy: self.privacy.as_ref(),
         }
     }
@@ -208,7 +208,7 @@ impl Scenario {
                 slots: raw.device_slots,
             },
             strategy,
-            charter: raw.charter,
+            protocol: raw.protocol,
             privacy: raw.privacy,
             network: raw.network,
             costs: raw.costs,

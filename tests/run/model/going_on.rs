@@ -78,7 +78,7 @@ fn a_federation_goes_on_from_exactly_the_model_that_it_names() {
         // The state that the first round starts from has these parameters and no others.
         let equipped = silo.equipment(Some(&found)).unwrap().equipped;
         let (hash, state) = genesis_outcome(&*agreed.strategy, &*equipped, agreed.seed);
-        assert_eq!(hash, agreed.epoch.charter.start);
+        assert_eq!(hash, agreed.epoch.protocol.start);
         assert_eq!(state.models, std::slice::from_ref(&start));
     }
     let second = TestHospitals::run(&configs);
@@ -208,7 +208,7 @@ fn a_federation_goes_on_from_exactly_the_model_that_it_names() {
     ]);
     let third = Agreement::load(third.as_ref()).unwrap();
     assert_eq!(
-        (third.epoch.roster.len(), &*third.epoch.charter.name),
+        (third.epoch.roster.len(), &*third.epoch.protocol.name),
         (2, "two of them")
     );
     assert_eq!(third.strategy_config.name(), "scaffold");

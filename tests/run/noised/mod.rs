@@ -16,7 +16,7 @@ use super::*;
 
 const ROUNDS: u64 = 6;
 
-/// A small model and a short beat.
+/// A small model and a short heartbeat.
 pub(super) const NOISED: &str = "name = 'noised'
 rounds = 6
 silos = 4

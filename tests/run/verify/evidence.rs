@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use rota::mesh::{self, Command, Config};
 use rota::node::verify::EVIDENCE;
-use rota::protocol::envelope::seal;
+use rota::protocol::envelope::sign;
 
 use super::*;
 
@@ -37,7 +37,7 @@ async fn contradict(institution: Institution, until: &Path) {
         assert!(Instant::now() < end, "no evidence within 30 s");
         view += 1;
         for body in [Body::Nullify, Body::Finalize { block }] {
-            let (_, frame) = seal(&epoch, &key, 0, view, me, body);
+            let (_, frame) = sign(&epoch, &key, 0, view, me, body);
             for to in epoch.roster.members().filter(|&to| to != me) {
                 let frame = frame.clone();
                 let _ = mesh.commands.send(Command::Send { to, frame }).await;

@@ -191,7 +191,7 @@ fn a_changed_model_outcome_or_file_is_named() {
     changed_blob("model", "the model of coalition 1", |document, _| {
         document.models[0]
     });
-    let sheet = changed_blob("sheet", "the sheet is damaged", |document, adopted| {
+    let manifest = changed_blob("sheet", "the sheet is damaged", |document, adopted| {
         let known = |hash: &Hash| {
             let model = document.models.contains(hash) || document.entries.contains(hash);
             model || hash.0 == adopted.outcome
@@ -201,7 +201,7 @@ fn a_changed_model_outcome_or_file_is_named() {
         assert_eq!(other.len(), 1);
         other.remove(0)
     });
-    assert!(sheet.contains("has the hash"), "{sheet}");
+    assert!(manifest.contains("has the hash"), "{manifest}");
     // The file of the journal itself, without its key.
     let folder = copied("file");
     overwrite(&folder.join("journal.redb"), |bytes| {
@@ -266,7 +266,7 @@ fn an_outcome_that_all_members_agreed_on_and_that_does_not_follow_from_the_model
                 .map(|silo| {
                     let (me, view) = (silo.me, proof.view);
                     let body = Body::Finalize { block };
-                    let (vote, _) = envelope::seal(epoch, &silo.key, 0, view, me, body);
+                    let (vote, _) = envelope::sign(epoch, &silo.key, 0, view, me, body);
                     Vote {
                         member: me,
                         checked: Checked::Structure,
@@ -284,7 +284,7 @@ fn an_outcome_that_all_members_agreed_on_and_that_does_not_follow_from_the_model
         {
             adopted.block = wrong.unwrap().0;
             adopted.outcome = before.unwrap().0;
-            // The sheet of the round is found among its blobs.
+            // The manifest of the round is found among its blobs.
         }
     });
     assert!(said.contains("round 5: agreed outcome"), "{said}");

@@ -5,8 +5,8 @@
 
 use std::collections::BTreeSet;
 
-use protocol::charter::RoundMode;
 use protocol::name::printable;
+use protocol::parameters::RoundMode;
 
 use crate::agreement::Agreement;
 use crate::canonical::Canonical;
@@ -108,7 +108,7 @@ impl Agreement {
         found.questions(&listed(asked.0), &listed(asked.1));
         let mut changes = found.0;
         let seen = |change: &Changed| change.key.starts_with("privacy.");
-        let seen_by_all = match self.epoch.charter.privacy.mode() {
+        let seen_by_all = match self.epoch.protocol.privacy.mode() {
             RoundMode::Clear | RoundMode::Named => true,
             RoundMode::Masked(_) | RoundMode::Noised(..) => false,
         };
@@ -143,8 +143,8 @@ impl Agreement {
 
     /// Returns whether the other agreement has more rounds with noise.
     fn spends_more(&self, other: &Self) -> bool {
-        let noised = |of: &Self| of.epoch.charter.privacy.is_noised();
-        let rounds = |of: &Self| of.epoch.charter.rounds;
+        let noised = |of: &Self| of.epoch.protocol.privacy.is_noised();
+        let rounds = |of: &Self| of.epoch.protocol.rounds;
         noised(self) && noised(other) && rounds(other) > rounds(self)
     }
 
@@ -154,13 +154,13 @@ impl Agreement {
         if before == after {
             return;
         }
-        let (follows, charter) = (
-            self.epoch.charter.for_members(before, after),
-            &other.epoch.charter,
+        let (follows, protocol) = (
+            self.epoch.protocol.for_members(before, after),
+            &other.epoch.protocol,
         );
         let same = match &*change.key {
-            "protocol.min-contributions" => follows.min_contributions == charter.min_contributions,
-            "protocol.view-timeout" => follows.view_timeout == charter.view_timeout,
+            "protocol.min-contributions" => follows.min_contributions == protocol.min_contributions,
+            "protocol.view-timeout" => follows.view_timeout == protocol.view_timeout,
             _ => false,
         };
         if same {
@@ -171,7 +171,7 @@ impl Agreement {
     /// Room for the answers to a new question is no weaker rule.
     fn follows_from_questions(&self, other: &Self, change: &mut Changed) {
         let follows = self.blob_limit_with(&other.questions);
-        if change.key == "protocol.blob-limit" && other.epoch.charter.blob_limit == follows {
+        if change.key == "protocol.blob-limit" && other.epoch.protocol.blob_limit == follows {
             change.weaker = None;
         }
     }
@@ -179,7 +179,7 @@ impl Agreement {
     /// The largest size of a contribution that leaves room for answers to these questions.
     pub(crate) fn blob_limit_with(&self, questions: &[AgreedQuestion]) -> u64 {
         let answers = questions.iter().map(AgreedQuestion::largest_answer);
-        answers.fold(self.epoch.charter.blob_limit, u64::max)
+        answers.fold(self.epoch.protocol.blob_limit, u64::max)
     }
 
     /// The whole file as a tree.

@@ -16,7 +16,7 @@ use crate::amend::AmendError;
 impl Agreement {
     /// The agreement that an amendment of this one would bring into force, if an institution may
     /// accept it: this program speaks its format, it may follow this epoch, its text is plain and says what
-    /// roster and charter of the amendment say, what has to stay stays, and the largest contribution
+    /// roster and parameter set of the amendment say, what has to stay stays, and the largest contribution
     /// is allowed. Whether a node can live under it with its own rows and state is another question. What
     /// models are like, `stand_in` says.
     ///
@@ -37,7 +37,7 @@ impl Agreement {
         }
         let genesis = Genesis {
             silos: amendment.silos.clone(),
-            charter: amendment.charter.clone(),
+            protocol: amendment.protocol.clone(),
         };
         let epoch = Epoch::first_in(amendment.format, &genesis)?;
         let new = self.read(amendment, Arc::new(epoch))?;
@@ -89,7 +89,7 @@ impl Agreement {
         if let (None, Some((key, what))) = (self.split_fault(), new.split_fault()) {
             return Err(AmendError::Split(format!("`{key}` {what}")));
         }
-        let masked = |of: &Self| of.epoch.charter.privacy.masked().cloned();
+        let masked = |of: &Self| of.epoch.protocol.privacy.masked().cloned();
         if let (Some(old), Some(next)) = (masked(self), masked(new)) {
             groups_stay(&old, &next)?;
         }
@@ -105,7 +105,7 @@ impl Agreement {
         }
     }
 
-    /// Returns whether the charter allows what the agreed model and strategy send, where that can be told
+    /// Returns whether the parameter set allows what the agreed model and strategy send, where that can be told
     /// without data and programs.
     fn allows_its_models(&self, stand_in: MakeStandIn) -> Result<(), AmendError> {
         let Some(stand_in) = stand_in(&self.task, self.seed) else {
@@ -118,7 +118,7 @@ impl Agreement {
             Err(error) => return Err(AmendError::Strategy(error.to_string())),
         };
         let size = largest_contribution(&*self.strategy, &*learner);
-        let limit = self.epoch.charter.blob_limit;
+        let limit = self.epoch.protocol.blob_limit;
         if size > limit {
             Err(AmendError::Limit { size, limit })
         } else {

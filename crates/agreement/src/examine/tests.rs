@@ -11,14 +11,14 @@ fn agreement() -> Agreement {
     Agreement::parse("federation.toml", EXAMPLE).unwrap()
 }
 
-/// An amendment whose text was edited by hand, with the roster and the charter that the text gives,
+/// An amendment whose text was edited by hand, with the roster and the parameter set that the text gives,
 /// whatever the commands think of it.
 fn by_hand(text: &str) -> Amendment {
     let new = Agreement::parse("by hand", text).unwrap_or_else(|error| panic!("{error}"));
     Amendment {
         format: new.epoch.format,
         silos: new.epoch.roster.silos().to_vec(),
-        charter: new.epoch.charter.clone(),
+        protocol: new.epoch.protocol.clone(),
         text: text.into(),
         stolen: Vec::new(),
     }
@@ -151,7 +151,7 @@ fn rules_rounds_members_and_options_may_change() {
         ("rota.north.example/udp", "elsewhere.example/udp"),
     ]);
     let new = old.examine(&by_hand(&text), learn::stand_in).unwrap();
-    assert_eq!(new.epoch.charter.rounds, 3001);
+    assert_eq!(new.epoch.protocol.rounds, 3001);
     let key = SecretKey::from_bytes(&[9; 32]).public();
     let text = old.rekeyed("south", key).unwrap();
     assert!(old.examine(&by_hand(&text), learn::stand_in).is_ok());
@@ -185,8 +185,8 @@ fn a_text_that_says_something_else_than_what_is_signed_is_refused() {
         let why = refused(&old, &amendment);
         assert!(why.contains("gives other members or rules"), "{why}");
     };
-    wrong(&|amendment| amendment.charter.rounds = 8);
-    wrong(&|amendment| amendment.charter.work.push(0));
+    wrong(&|amendment| amendment.protocol.rounds = 8);
+    wrong(&|amendment| amendment.protocol.work.push(0));
     wrong(&|amendment| amendment.silos.swap(0, 1));
     wrong(&|amendment| amendment.silos[0].name = "elsewhere".into());
     wrong(&|amendment| amendment.silos[0].key = SecretKey::from_bytes(&[9; 32]).public());
@@ -295,7 +295,7 @@ fn final_block(old: &Agreement, amendment: Amendment) -> Block {
 fn brought_into_force(old: &Agreement, amendment: Amendment) -> Agreement {
     let genesis = Genesis {
         silos: amendment.silos.clone(),
-        charter: amendment.charter.clone(),
+        protocol: amendment.protocol.clone(),
     };
     let epoch = Epoch::first_in(amendment.format, &genesis).unwrap();
     let block = final_block(old, amendment);
@@ -308,13 +308,13 @@ fn what_is_final_is_in_force_says_what_is_wrong_and_can_be_undone() {
     let old = agreement();
     let good = brought_into_force(&old, by_hand(&edited(&[("rounds = 6", "rounds = 7")])));
     assert!(good.unfit.is_none());
-    assert_eq!(good.epoch.charter.rounds, 7);
+    assert_eq!(good.epoch.protocol.rounds, 7);
 
     let small = by_hand(&edited(&[("blob-limit = 392", "blob-limit = 31")]));
     let bad = brought_into_force(&old, small);
     let why = &bad.unfit.as_ref().unwrap().why;
     assert!(why.starts_with("`protocol.blob-limit` is 31"), "{why}");
-    assert_eq!(bad.epoch.charter.blob_limit, 31);
+    assert_eq!(bad.epoch.protocol.blob_limit, 31);
     // Another change leaves it unfit, and the right one mends it.
     let more = edited(&[
         ("blob-limit = 392", "blob-limit = 31"),
@@ -354,8 +354,8 @@ fn a_text_that_cannot_be_read_leaves_the_rest_as_it_was() {
     let mut amendment = by_hand(&edited(&[("rounds = 6", "rounds = 7")]));
     amendment.text = b"zeal = 7".to_vec();
     amendment.silos.remove(0);
-    amendment.charter = old.epoch.charter.for_members(4, 3);
-    amendment.charter.work.push(7);
+    amendment.protocol = old.epoch.protocol.for_members(4, 3);
+    amendment.protocol.work.push(7);
     let bad = brought_into_force(&old, amendment);
     assert!(bad.unfit.is_some());
     assert_eq!(bad.addresses, old.addresses[1..]);

@@ -7,7 +7,7 @@ use methods::learner::Training;
 use methods::strategy::StrategyConfig;
 
 use super::Routine;
-use crate::file::{CharterTable, FederationFile, PrivacyTable, SiloTable};
+use crate::file::{FederationFile, PrivacyTable, ProtocolTable, SiloTable};
 
 /// What another value of a key may cost an institution that says nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,7 +59,7 @@ pub(crate) const COSTS: &[&[KeyCost]] = &[
         seed "seed" Fixed None;
         start "start" Fixed None;
         continues "continues" Fixed None;
-        charter "protocol" Table None;
+        protocol "protocol" Table None;
         privacy "privacy" Table None;
         task "task" Fixed None;
         strategy "strategy" Table None;
@@ -75,8 +75,8 @@ pub(crate) const COSTS: &[&[KeyCost]] = &[
         // and a federation in which all had to sign for each move would stand still.
         addresses "member.*.addresses" Excepted Some(Routine::Addresses);
     },
-    keys! { CharterTable:
-        beat "protocol.heartbeat" Harmless None;
+    keys! { ProtocolTable:
+        heartbeat "protocol.heartbeat" Harmless None;
         patience "protocol.straggler-timeout" Harmless None;
         // These two follow from the number of members, and are of that kind only as far as they do.
         view_timeout "protocol.view-timeout" Harmless Some(Routine::Members);

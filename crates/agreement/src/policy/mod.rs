@@ -4,7 +4,7 @@ mod costs;
 
 use std::sync::Arc;
 
-use protocol::charter::Genesis;
+use protocol::parameters::Genesis;
 use protocol::roster::Silo;
 use protocol::{Epoch, Roster};
 use schemars::JsonSchema;
@@ -69,7 +69,7 @@ impl Agreement {
     /// That somebody comes in who may collude. Nobody but the institution can say whether it trusts the newcomer
     /// not to, and what masks and noise protect rests on that.
     fn unknown_colluder(&self, next: &Self) -> Option<String> {
-        next.epoch.charter.privacy.masked()?;
+        next.epoch.protocol.privacy.masked()?;
         let known = |silo: &&Silo| self.epoch.roster.position(&silo.key).is_some();
         let new = next.epoch.roster.silos().iter().find(|silo| !known(silo))?;
         Some(format!(
@@ -84,7 +84,7 @@ impl Agreement {
         let expected = self.changed_by(next, kinds);
         expected.is_some_and(|expected| {
             expected.epoch.roster.silos() == next.epoch.roster.silos()
-                && expected.epoch.charter == next.epoch.charter
+                && expected.epoch.protocol == next.epoch.protocol
                 && expected.epoch.format == next.epoch.format
                 && expected.addresses == next.addresses
         })
@@ -108,28 +108,28 @@ impl Agreement {
             }
         };
         let addresses: Option<Vec<_>> = roster.silos().iter().map(addresses).collect();
-        let mut charter = if before.len() == roster.len() {
-            self.epoch.charter.clone()
+        let mut protocol = if before.len() == roster.len() {
+            self.epoch.protocol.clone()
         } else {
-            self.epoch.charter.for_members(before.len(), roster.len())
+            self.epoch.protocol.for_members(before.len(), roster.len())
         };
         if may(Routine::Rounds) {
-            charter.rounds = next.epoch.charter.rounds;
+            protocol.rounds = next.epoch.protocol.rounds;
         }
         let mut strategy_config = self.strategy_config.clone();
         if may(Routine::Epochs) {
             strategy_config.training.epochs = next.strategy_config.training.epochs;
         }
         if may(Routine::Questions) {
-            charter.blob_limit = self.blob_limit_with(&next.questions);
+            protocol.blob_limit = self.blob_limit_with(&next.questions);
         }
         let questions = match may(Routine::Questions) {
             true => next.questions.clone(),
             false => self.questions.clone(),
         };
-        strategy_config.set_rounds(charter.rounds);
+        strategy_config.set_rounds(protocol.rounds);
         let silos = roster.silos().to_vec();
-        let epoch = Epoch::first_in(self.epoch.format, &Genesis { silos, charter }).ok()?;
+        let epoch = Epoch::first_in(self.epoch.format, &Genesis { silos, protocol }).ok()?;
         let changed = Self {
             epoch: Arc::new(epoch),
             strategy_config,

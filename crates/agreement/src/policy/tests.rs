@@ -63,9 +63,9 @@ fn base(edits: &[(&str, &str)], members: u8) -> Agreement {
         silo.insert("rows".into(), Value::Integer(250));
     }
     if edits != CLEAR {
-        let charter = file["protocol"].as_table_mut().unwrap();
-        charter.insert("min-contributions".into(), Value::Integer(least));
-        charter.remove("view-timeout");
+        let protocol = file["protocol"].as_table_mut().unwrap();
+        protocol.insert("min-contributions".into(), Value::Integer(least));
+        protocol.remove("view-timeout");
     }
     let text = toml::to_string(&file).unwrap();
     read(&text.replace("missing = \"mean\"", "missing = \"drop\""))
@@ -285,7 +285,7 @@ fn members_come_in_silence_in_clear_only_and_go_while_as_many_may_break_the_rule
 #[test]
 fn who_comes_goes_or_is_declared_lost_changes_neither_epsilon_of_the_agreed_rounds() {
     let both = |agreement: &Agreement| {
-        let bound = crate::bound(&agreement.epoch.charter).unwrap();
+        let bound = crate::bound(&agreement.epoch.protocol).unwrap();
         (bound.epsilon().to_string(), bound.alone().to_string())
     };
     let four = base(NOISED, 4);

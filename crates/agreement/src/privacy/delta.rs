@@ -7,7 +7,7 @@
 use std::fmt;
 
 use protocol::Epoch;
-use protocol::charter::RoundMode;
+use protocol::parameters::RoundMode;
 
 /// What is to be said of a δ.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -20,7 +20,7 @@ impl DeltaDoubt {
     /// That of an agreement on noise whose δ is above 1 / (10 · rows), with the declared rows of all members
     /// together; `None` of a smaller one, and where there is no noise.
     pub fn of(epoch: &Epoch) -> Option<Self> {
-        let delta = match epoch.charter.privacy.mode() {
+        let delta = match epoch.protocol.privacy.mode() {
             RoundMode::Noised(_, noise) => noise.delta.value(),
             RoundMode::Clear | RoundMode::Named | RoundMode::Masked(_) => return None,
         };

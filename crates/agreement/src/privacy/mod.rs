@@ -11,7 +11,7 @@ mod refusals;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use protocol::charter::{Group, Masked, Privacy, Sums};
+use protocol::parameters::{Group, Masked, Privacy, Sums};
 use protocol::roster::{faulty, quorum};
 use task::TaskConfig;
 
@@ -213,7 +213,7 @@ pub(crate) fn group(authors: BTreeMap<String, u64>) -> Group {
     }
 }
 
-/// Returns what the charter of a file says of privacy, where rounds have at least so many contributions.
+/// Returns what the parameter set of a file says of privacy, where rounds have at least so many contributions.
 ///
 /// # Errors
 /// [`ConfigError::At`]: a key of the table that is missing or out of range.
@@ -222,7 +222,7 @@ pub(crate) fn privacy_of(
     raw: &FederationFile,
     min_contributions: u16,
 ) -> Result<Privacy, ConfigError> {
-    let names_shown = raw.charter.names == EntryNames::Shown;
+    let names_shown = raw.protocol.names == EntryNames::Shown;
     let Some(table) = &raw.privacy else {
         return Ok(Privacy::clear(names_shown));
     };
@@ -236,7 +236,7 @@ pub(crate) fn privacy_of(
     privacy.map_err(|(path, what)| ConfigError::At(source.key_of(path, what)))
 }
 
-/// Fewest contributions of a secure-aggregation round where the charter does not say it: a quorum, of which every
+/// Fewest contributions of a secure-aggregation round where the parameter set does not say it: a quorum, of which every
 /// other quorum has enough members to open the sums. `None` in clear.
 pub(crate) fn min_contributions(raw: &FederationFile) -> Option<u16> {
     let table = raw.privacy.as_ref()?;
@@ -252,9 +252,9 @@ pub(crate) fn check(source: TomlText<'_>, raw: &FederationFile) -> Result<(), Co
         return Ok(());
     };
     let of = MaskedTask {
-        names_shown: raw.charter.names == EntryNames::Shown,
-        max_model_norm: raw.charter.max_model_norm.is_some(),
-        max_weight: raw.charter.max_weight.is_some(),
+        names_shown: raw.protocol.names == EntryNames::Shown,
+        max_model_norm: raw.protocol.max_model_norm.is_some(),
+        max_weight: raw.protocol.max_weight.is_some(),
         continues: raw.continues.is_some(),
         rounds: raw.rounds,
         task: &raw.task,

@@ -1,9 +1,9 @@
-//! The noise of a federation's sums: what the keys of `[privacy]` say, and the charter's numbers for it.
+//! The noise of a federation's sums: what the keys of `[privacy]` say, and the parameter set's numbers for it.
 
 use privacy::accountant::{Accountant, Bound, Delta, multiplier};
 use privacy::least_squares::{RowNorms, RowNormsError};
 use privacy::noise::{Authors, Multiplier};
-use protocol::charter::{Charter, Masked, Noise, Real, Release, RoundMode, Unit};
+use protocol::parameters::{Masked, Noise, ProtocolParameters, Real, Release, RoundMode, Unit};
 
 use crate::file::{PrivacyTable, ReleaseName, UnitName};
 
@@ -135,35 +135,35 @@ impl PrivacyTable {
     }
 }
 
-/// What the noise of all rounds of one charter bounds; `None` where a federation agrees on none. What was told under
-/// another charter is not in it: an institution's pages count that, too.
-pub fn bound(charter: &Charter) -> Option<Bound> {
-    let (_, noise) = agreed(charter)?;
+/// What the noise of all rounds of one parameter set bounds; `None` where a federation agrees on none. What was told under
+/// another parameter set is not in it: an institution's pages count that, too.
+pub fn bound(protocol: &ProtocolParameters) -> Option<Bound> {
+    let (_, noise) = agreed(protocol)?;
     let delta = Delta::new(noise.delta.value()).ok()?;
-    Some(spent(charter)?.bound(delta))
+    Some(spent(protocol)?.bound(delta))
 }
 
 /// The largest area under the curve that any test of membership of one unit can have after all agreed rounds;
 /// `None` where a federation agrees on no noise.
-pub fn most_auc(charter: &Charter) -> Option<f64> {
-    Some(spent(charter)?.most_auc())
+pub fn most_auc(protocol: &ProtocolParameters) -> Option<f64> {
+    Some(spent(protocol)?.most_auc())
 }
 
 /// The agreement on noise, where there is one.
-fn agreed(charter: &Charter) -> Option<(&Masked, &Noise)> {
-    match charter.privacy.mode() {
+fn agreed(protocol: &ProtocolParameters) -> Option<(&Masked, &Noise)> {
+    match protocol.privacy.mode() {
         RoundMode::Noised(masked, noise) => Some((masked, noise)),
         RoundMode::Clear | RoundMode::Named | RoundMode::Masked(_) => None,
     }
 }
 
 /// Returns what all agreed rounds cost.
-fn spent(charter: &Charter) -> Option<Accountant> {
-    let (masked, noise) = agreed(charter)?;
-    // A charter with other numbers is refused.
+fn spent(protocol: &ProtocolParameters) -> Option<Accountant> {
+    let (masked, noise) = agreed(protocol)?;
+    // A parameter set with other numbers is refused.
     let z = Multiplier::new(noise.z.value()).ok()?;
     let authors = Authors::new(masked.smallest_sum, masked.colluders).ok()?;
     let mut accountant = Accountant::new();
-    accountant.spend(z, authors, charter.rounds);
+    accountant.spend(z, authors, protocol.rounds);
     Some(accountant)
 }

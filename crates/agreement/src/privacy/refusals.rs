@@ -47,7 +47,7 @@ const SINGLE_RESULTS: &str = "its result is a model of every single silo";
 
 /// The keys that do not go with secure-aggregation rounds.
 pub(crate) fn all(of: &MaskedTask<'_>) -> Vec<KeyFault> {
-    let mut faults = of_charter(of);
+    let mut faults = of_parameters(of);
     faults.extend(of_task(of));
     faults.extend(of_strategy(of.strategy));
     faults.extend(norm_statistics(of));
@@ -62,7 +62,7 @@ pub(super) fn present<const N: usize>(keys: [(&'static str, bool, &str); N]) -> 
         .collect()
 }
 
-fn of_charter(of: &MaskedTask<'_>) -> Vec<KeyFault> {
+fn of_parameters(of: &MaskedTask<'_>) -> Vec<KeyFault> {
     present([
         (
             "protocol.names",

@@ -88,7 +88,7 @@ fn every_method_is_either_one_of_sums_or_refused_with_what_to_choose() {
     for info in STRATEGIES {
         let edit = ("strategy", &*strategy(info.name));
         if SUMS.contains(&info.name) {
-            assert!(read(&[edit]).epoch.charter.privacy.masked().is_some())
+            assert!(read(&[edit]).epoch.protocol.privacy.masked().is_some())
         } else {
             let why = why(&[edit]);
             let named = format!("`name` is \"{}\", which cannot be used", info.name);
@@ -101,7 +101,7 @@ fn every_method_is_either_one_of_sums_or_refused_with_what_to_choose() {
 #[test]
 fn a_masked_agreement_has_the_defaults_of_its_members_and_is_written_with_its_groups() {
     let agreement = read(&[("protocol.min-contributions", "")]);
-    let charter = &agreement.epoch.charter;
+    let protocol = &agreement.epoch.protocol;
     let names: Vec<_> = agreement.epoch.roster.silos().iter().collect();
     let mut authors: Vec<_> = names.iter().map(|silo| (silo.name.clone(), 1)).collect();
     authors.sort();
@@ -111,8 +111,8 @@ fn a_masked_agreement_has_the_defaults_of_its_members_and_is_written_with_its_gr
         smallest_sum: 3,
         sums: Sums::Groups(vec![Group { authors }]),
     };
-    assert_eq!(charter.privacy, Privacy::Masked(expected));
-    assert_eq!((charter.min_contributions, agreement.epoch.format), (3, 3));
+    assert_eq!(protocol.privacy, Privacy::Masked(expected));
+    assert_eq!((protocol.min_contributions, agreement.epoch.format), (3, 3));
     let written = agreement.to_toml().unwrap();
     assert!(written.contains("[[privacy.group]]"), "{written}");
     let again = Agreement::parse("again", &written).unwrap();
@@ -123,7 +123,7 @@ fn a_masked_agreement_has_the_defaults_of_its_members_and_is_written_with_its_gr
 fn groups_are_read_with_their_weights() {
     let groups = "[{ \"west coast\" = 1, north = 2, east = 1 }]";
     let found = read(&[("privacy.group", groups)]);
-    let found = found.epoch.charter.privacy.masked().unwrap().groups();
+    let found = found.epoch.protocol.privacy.masked().unwrap().groups();
     let authors = [("east", 1), ("north", 2), ("west coast", 1)];
     let authors = authors.map(|(name, weight)| (name.to_owned(), weight));
     assert_eq!(found[0].authors, authors);

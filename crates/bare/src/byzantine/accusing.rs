@@ -4,20 +4,20 @@ use std::collections::BTreeMap;
 
 use protocol::MemberIndex;
 use protocol::certificate::Checked;
-use protocol::envelope::{Opened, seal_evidence};
+use protocol::envelope::{Opened, sign_evidence};
 use protocol::evidence::{Evidence, Signed};
 use protocol::message::{Body, Message};
 
 use super::{Actions, Attacker, Deviation};
 
-/// Pieces of evidence per beat.
+/// Pieces of evidence per heartbeat.
 const MANY: usize = 6;
 
 /// Floods with true evidence against itself, ever new.
 pub(super) struct SelfEvidence;
 
 impl Deviation for SelfEvidence {
-    fn beat(&mut self, attacker: &mut Attacker, actions: &mut Actions) {
+    fn heartbeat(&mut self, attacker: &mut Attacker, actions: &mut Actions) {
         for _ in 0..MANY {
             let view = 1 + attacker.random.below(1 << 20) as u64;
             let mut sign = || {
@@ -29,7 +29,7 @@ impl Deviation for SelfEvidence {
             };
             let (first, second) = (sign(), sign());
             if let Some(evidence) = Evidence::of(&first, &second) {
-                actions.send(None, seal_evidence(&attacker.epoch, &evidence));
+                actions.send(None, sign_evidence(&attacker.epoch, &evidence));
                 actions.misdeeds += 1;
             }
         }
@@ -57,7 +57,7 @@ impl Deviation for FalseEvidence {
         false
     }
 
-    fn beat(&mut self, attacker: &mut Attacker, actions: &mut Actions) {
+    fn heartbeat(&mut self, attacker: &mut Attacker, actions: &mut Actions) {
         let member = attacker.random_other();
         let Some(received) = self.received.get(&member) else {
             return;
@@ -92,7 +92,7 @@ impl Deviation for FalseEvidence {
                 second: signed(other, 0, view, second),
             }
         };
-        actions.send(None, seal_evidence(&attacker.epoch, &evidence));
+        actions.send(None, sign_evidence(&attacker.epoch, &evidence));
         actions.misdeeds += 1;
     }
 }

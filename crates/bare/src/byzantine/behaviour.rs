@@ -9,11 +9,11 @@ use super::entries::{
     DoubleContribution, ForgedEntry, ForgedRow, IgnoredReceipt, MissingSignature,
     RepeatedContribution, Uninvited,
 };
-use super::flooding::{Flood, FloodAhead, FloodSheets};
+use super::flooding::{Flood, FloodAhead, FloodManifests};
 use super::headers::{WrongHeader, WrongKey};
 use super::leading::{BadDecision, BadOutcome, DoubleProposal, PartialLead, SilentLead};
 use super::masking::{FalseLists, FalseOpening, FalseVector, HiddenVector, WrongStreams};
-use super::models::{Spoil, SpoiledModel};
+use super::models::{Corrupt, CorruptedModel};
 use super::proposing::{EarlyEmptyBlock, Impostor, StaleParent, WrongInclusions, WrongParent};
 use super::syncing::{ForgedAnswers, Forgery, ReplayAttack, UnrequestedAnswers};
 use super::votes::DoubleVote;
@@ -69,7 +69,7 @@ pub enum Behaviour {
     IgnoredReceipt,
     /// As a lead, makes a decision that no check accepts.
     BadDecision,
-    /// As a lead, claims an outcome that does not follow from the sheet.
+    /// As a lead, claims an outcome that does not follow from the manifest.
     BadOutcome,
     /// As a lead, groups silos worse than it could, with an objective and an outcome that are true of
     /// the worse grouping. For strategies that group silos by the coalition program, as `cs-rcfl` does.
@@ -130,9 +130,9 @@ pub enum Behaviour {
     WithholdCertificates,
     /// Changes the votes in certificates that it forwards or proposes with.
     ForgedProofs,
-    /// As a lead, sends far more bundles and sheets than a view may have.
+    /// As a lead, sends far more contribution lists and manifests than a view may have.
     #[serde(skip)]
-    FloodSheets,
+    FloodManifests,
     /// Sends messages of future views, and of views that it does not lead.
     #[serde(skip)]
     FloodAhead,
@@ -141,7 +141,7 @@ pub enum Behaviour {
     FloodVotes,
     /// Contributes to future rounds, repeatedly.
     FloodContributions,
-    /// Sends Scores and Inclusions for entries and sheets that do not exist.
+    /// Sends Scores and Inclusions for entries and manifests that do not exist.
     #[serde(skip)]
     FloodScores,
     /// Floods with Complete and SyncRequest.
@@ -246,7 +246,7 @@ impl Behaviour {
         Self::SyncUnrequested,
         Self::WithholdCertificates,
         Self::ForgedProofs,
-        Self::FloodSheets,
+        Self::FloodManifests,
         Self::FloodAhead,
         Self::FloodVotes,
         Self::FloodContributions,
@@ -296,8 +296,8 @@ impl Behaviour {
     /// The implementation of the behaviour; its free parameters are drawn.
     pub(super) fn deviation(self, attacker: &mut Attacker) -> Box<dyn Deviation> {
         match self {
-            Self::Nan => Box::new(SpoiledModel::new(Spoil::Nan)),
-            Self::WrongShape => Box::new(SpoiledModel::new(Spoil::Shape)),
+            Self::Nan => Box::new(CorruptedModel::new(Corrupt::Nan)),
+            Self::WrongShape => Box::new(CorruptedModel::new(Corrupt::Shape)),
             Self::SignFlip
             | Self::Noise
             | Self::ShuffledLabels
@@ -340,11 +340,11 @@ impl Behaviour {
             Self::SyncUnrequested => Box::<UnrequestedAnswers>::default(),
             Self::WithholdCertificates => Box::new(WithholdCertificates::new(attacker)),
             Self::ForgedProofs => Box::new(ForgedProofs),
-            Self::FloodSheets => Box::<FloodSheets>::default(),
+            Self::FloodManifests => Box::<FloodManifests>::default(),
             Self::FloodAhead => Box::new(FloodAhead),
             Self::FloodVotes => Box::new(Flood::Votes),
             Self::FloodContributions => Box::new(Flood::Contributions),
-            Self::FloodScores => Box::new(Flood::Scores),
+            Self::FloodScores => Box::new(Flood::MemberScores),
             Self::FloodComplete => Box::new(Flood::Complete),
             Self::FloodAmendments => Box::new(Flood::Amendments),
             Self::FloodApprovals => Box::new(Flood::Approvals),

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use protocol::MemberIndex;
 use protocol::certificate::{Certificate, Vote};
 use protocol::codec;
-use protocol::envelope::{OVERHEAD, seal_certificate};
+use protocol::envelope::{OVERHEAD, sign_certificate};
 use protocol::identity::Signature;
 use protocol::message::{Body, Kind};
 
@@ -106,7 +106,7 @@ impl Deviation for ForgedProofs {
         }
         if let Some(certificate) = certificate(outgoing.frame) {
             let forged = forged(attacker, &certificate);
-            actions.send(outgoing.to, seal_certificate(&attacker.epoch, &forged));
+            actions.send(outgoing.to, sign_certificate(&attacker.epoch, &forged));
             actions.misdeeds += 1;
             return true;
         }
@@ -122,7 +122,7 @@ impl Deviation for ForgedProofs {
         }
         actions.send(
             outgoing.to,
-            attacker.seal(0, message.view, Body::Proposal(other)),
+            attacker.sign(0, message.view, Body::Proposal(other)),
         );
         actions.misdeeds += 1;
         true

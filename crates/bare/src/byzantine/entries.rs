@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use bytes::Bytes;
 use protocol::envelope::Opened;
-use protocol::message::{Body, Content, Contribution, EntryFields, Kind, Message, Scores};
+use protocol::message::{Body, Content, Contribution, EntryFields, Kind, MemberScores, Message};
 use protocol::{Hash, MemberIndex};
 
 use super::{Actions, Attacker, Deviation, OutgoingFrame};
@@ -29,7 +29,7 @@ impl Deviation for DoubleContribution {
             let body = Body::Contribution(other);
             actions.send(
                 outgoing.to,
-                attacker.seal(message.round, message.view, body),
+                attacker.sign(message.round, message.view, body),
             );
             actions.misdeeds += 1;
         }
@@ -114,7 +114,7 @@ impl Deviation for IgnoredReceipt {
             return false;
         };
         let entry = own.entry(&attacker.epoch.federation, message.round).id;
-        let receipt = attacker.seal(0, attacker.view, Body::Receipt { entry });
+        let receipt = attacker.sign(0, attacker.view, Body::Receipt { entry });
         actions.send(Some(message.sender), receipt);
         actions.misdeeds += 1;
         true
@@ -175,18 +175,21 @@ impl Deviation for ForgedEntry {
             return false;
         };
         match &message.body {
-            Body::Bundle(bundle) => {
-                let blobs = bundle.entries.iter().map(|entry| entry.fields.blob);
+            Body::ContributionList(contribution_list) => {
+                let blobs = contribution_list
+                    .entries
+                    .iter()
+                    .map(|entry| entry.fields.blob);
                 let mut losses: Vec<_> = blobs.map(|blob| (blob, 1.0)).collect();
                 losses.sort_by_key(|&(blob, _)| blob);
                 let entry = invented.entry(&attacker.epoch.federation, round).id;
-                let body = Body::Scores(Scores { entry, losses });
+                let body = Body::Scores(MemberScores { entry, losses });
                 actions.inject.push(pretend(attacker, *victim, round, body));
                 false
             }
-            Body::Sheet(sheet) => {
-                let sheet = sheet.root();
-                let body = Body::Inclusion { sheet };
+            Body::Manifest(manifest) => {
+                let manifest = manifest.root();
+                let body = Body::Inclusion { manifest };
                 actions.inject.push(pretend(attacker, *victim, round, body));
                 false
             }
@@ -199,7 +202,7 @@ impl Deviation for ForgedEntry {
                 }
                 actions.send(
                     outgoing.to,
-                    attacker.seal(0, message.view, Body::Proposal(other)),
+                    attacker.sign(0, message.view, Body::Proposal(other)),
                 );
                 actions.misdeeds += 1;
                 true
@@ -225,7 +228,7 @@ fn pretend(attacker: &Attacker, sender: MemberIndex, round: u64, body: Body) -> 
     })
 }
 
-/// Contributes, but withholds its scores or its signature for the sheet.
+/// Contributes, but withholds its scores or its signature for the manifest.
 pub(super) struct MissingSignature {
     missing: Kind,
 }

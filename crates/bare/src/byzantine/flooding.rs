@@ -2,22 +2,22 @@
 
 use protocol::MemberIndex;
 use protocol::certificate::Checked;
-use protocol::charter::Checkpoint;
 use protocol::envelope::Opened;
 use protocol::message::{
-    Amendment, Body, Bundle, Confirmation, Contribution, Entry, EntryFields, Phase, Scores, Sheet,
-    Standing,
+    Amendment, Body, Confirmation, Contribution, ContributionList, Entry, EntryFields,
+    MemberScores, Phase, RoundManifest, Standing,
 };
+use protocol::parameters::Checkpoint;
 
 use super::{Actions, Attacker, Deviation, OutgoingFrame};
 use crate::genesis::MODEL_BYTES;
 
-/// Messages per beat.
+/// Messages per heartbeat.
 const MANY: usize = 12;
-/// Sheets per view: more than a member keeps in a round.
-const SHEETS: usize = 70;
+/// Manifests per view: more than a member keeps in a round.
+const MANIFESTS: usize = 70;
 
-/// Entries of a sheet that no member contributed.
+/// Entries of a manifest that no member contributed.
 fn entries(attacker: &mut Attacker, k: usize) -> Vec<Entry> {
     let mut entries: Vec<_> = (0..k)
         .map(|_| {
@@ -36,18 +36,18 @@ fn entries(attacker: &mut Attacker, k: usize) -> Vec<Entry> {
     entries
 }
 
-/// As a lead, sends far more bundles and sheets than a view may have.
+/// As a lead, sends far more contribution lists and manifests than a view may have.
 #[derive(Default)]
-pub(super) struct FloodSheets {
-    /// True if the sheets of this round seem to have scores.
+pub(super) struct FloodManifests {
+    /// True if the manifests of this round seem to have scores.
     scored: bool,
 }
 
-impl Deviation for FloodSheets {
+impl Deviation for FloodManifests {
     fn receive(&mut self, _: &mut Attacker, opened: &Opened, _: &mut Actions) -> bool {
         if let Opened::Message(message) = opened {
             match &message.body {
-                Body::Scores(_) | Body::Sheet(_) => self.scored = true,
+                Body::Scores(_) | Body::Manifest(_) => self.scored = true,
                 Body::Inclusion { .. } => self.scored = false,
                 _ => {}
             }
@@ -60,16 +60,16 @@ impl Deviation for FloodSheets {
             return;
         }
         let k = attacker.epoch.roster.len() - attacker.epoch.roster.faulty();
-        for count in 0..SHEETS {
+        for count in 0..MANIFESTS {
             let entries = entries(attacker, k);
             // A few are of the other kind, because `scored` may stem from another round.
             let body = if self.scored == (count % 8 > 0) {
                 let scores = Some(vec![vec![1.0; k]; k]);
-                Body::Sheet(Sheet { entries, scores })
+                Body::Manifest(RoundManifest { entries, scores })
             } else {
-                Body::Bundle(Bundle { entries })
+                Body::ContributionList(ContributionList { entries })
             };
-            actions.send(None, attacker.seal(attacker.round, attacker.view, body));
+            actions.send(None, attacker.sign(attacker.round, attacker.view, body));
             actions.misdeeds += 1;
         }
     }
@@ -79,7 +79,7 @@ impl Deviation for FloodSheets {
 pub(super) struct FloodAhead;
 
 impl Deviation for FloodAhead {
-    fn beat(&mut self, attacker: &mut Attacker, actions: &mut Actions) {
+    fn heartbeat(&mut self, attacker: &mut Attacker, actions: &mut Actions) {
         let n = attacker.epoch.roster.len() as u64;
         for ahead in 0..2 * n {
             let view = attacker.view + ahead;
@@ -89,7 +89,7 @@ impl Deviation for FloodAhead {
                 counter: ahead,
             };
             for body in [Body::Receipt { entry }, progress] {
-                actions.send(None, attacker.seal(0, view, body));
+                actions.send(None, attacker.sign(0, view, body));
                 actions.misdeeds += 1;
             }
         }
@@ -100,7 +100,7 @@ impl Deviation for FloodAhead {
 pub(super) enum Flood {
     Votes,
     Contributions,
-    Scores,
+    MemberScores,
     Complete,
     /// Amendments, all with the same text.
     Amendments,
@@ -129,14 +129,14 @@ impl Deviation for Flood {
                     ..own.clone()
                 };
                 let body = Body::Contribution(other);
-                actions.send(None, attacker.seal(message.round + ahead, 0, body));
+                actions.send(None, attacker.sign(message.round + ahead, 0, body));
                 actions.misdeeds += 1;
             }
         }
         false
     }
 
-    fn beat(&mut self, attacker: &mut Attacker, actions: &mut Actions) {
+    fn heartbeat(&mut self, attacker: &mut Attacker, actions: &mut Actions) {
         let round = attacker.round;
         let far = attacker.view + 2 * attacker.epoch.roster.len() as u64 + 2;
         for count in 0..MANY as u64 {
@@ -152,29 +152,29 @@ impl Deviation for Flood {
                         Body::Nullify,
                     ];
                     let body = bodies[attacker.random.below(3)].clone();
-                    attacker.seal(0, view, body)
+                    attacker.sign(0, view, body)
                 }
                 Self::Contributions => return,
                 Self::Amendments | Self::Approvals | Self::Standings | Self::Confirmations => {
                     let body = self.of_changes(attacker, count);
-                    attacker.seal(0, 0, body)
+                    attacker.sign(0, 0, body)
                 }
-                Self::Scores => {
+                Self::MemberScores => {
                     let (entry, blob) = (attacker.random_hash(), attacker.random_hash());
                     let losses = vec![(blob, 1.0)];
-                    let scores = Body::Scores(Scores { entry, losses });
-                    let inclusion = Body::Inclusion { sheet: entry };
+                    let scores = Body::Scores(MemberScores { entry, losses });
+                    let inclusion = Body::Inclusion { manifest: entry };
                     let body = if count % 2 == 0 { scores } else { inclusion };
-                    attacker.seal(round, 0, body)
+                    attacker.sign(round, 0, body)
                 }
                 Self::Complete => {
-                    let last = attacker.epoch.charter.rounds;
+                    let last = attacker.epoch.protocol.rounds;
                     if count % 2 == 0 {
-                        attacker.seal(last + count / 4, 0, Body::Complete)
+                        attacker.sign(last + count / 4, 0, Body::Complete)
                     } else {
                         let (after, nonce) = (count / 2, count);
                         let from = after + 1;
-                        attacker.seal(
+                        attacker.sign(
                             0,
                             0,
                             Body::SyncRequest {
@@ -196,17 +196,17 @@ impl Deviation for Flood {
 impl Flood {
     /// A message about changes or about going on without others, another one each time.
     fn of_changes(&self, attacker: &mut Attacker, count: u64) -> Body {
-        let beats = attacker.now.elapsed().as_micros() as u64;
-        let (hash, number) = (attacker.random_hash(), beats * MANY as u64 + count);
+        let heartbeats = attacker.now.elapsed().as_micros() as u64;
+        let (hash, number) = (attacker.random_hash(), heartbeats * MANY as u64 + count);
         let epoch = attacker.epoch.clone();
         match self {
             Self::Amendments => {
-                let mut charter = epoch.charter.clone();
-                charter.rounds += 1 + number;
+                let mut protocol = epoch.protocol.clone();
+                protocol.rounds += 1 + number;
                 Body::Amendment(Box::new(Amendment {
                     format: epoch.format,
                     silos: epoch.roster.silos().to_vec(),
-                    charter,
+                    protocol,
                     text: b"amended".to_vec(),
                     stolen: Vec::new(),
                 }))
@@ -243,9 +243,9 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use std::sync::Arc;
 
-    use protocol::charter::{Rotation, Verification};
     use protocol::envelope::{Known, open};
     use protocol::identity::Strict;
+    use protocol::parameters::{Rotation, Verification};
     use protocol::{SecretKey, Time};
 
     use super::super::{Behaviour, ByzantineMember};
@@ -263,7 +263,7 @@ mod tests {
             let mut member = ByzantineMember::new(epoch.clone(), me, key, &[behaviour], 7);
             let mut all = Vec::new();
             for _ in 0..3 {
-                all.extend(member.beat(Time::ZERO, 1).out);
+                all.extend(member.heartbeat(Time::ZERO, 1).out);
             }
             assert_eq!(all.len(), 3 * MANY, "{behaviour:?}");
             for (to, frame) in all {

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use protocol::SecretKey;
-use protocol::envelope::seal;
+use protocol::envelope::sign;
 use protocol::message::Kind;
 
 use super::{Actions, Attacker, Deviation, OutgoingFrame};
@@ -26,7 +26,7 @@ impl Deviation for WrongKey {
         };
         let key = SecretKey::from_bytes(&attacker.random.bytes());
         let (round, view, body) = (message.round, message.view, message.body.clone());
-        let (_, frame) = seal(&attacker.epoch, &key, round, view, attacker.me, body);
+        let (_, frame) = sign(&attacker.epoch, &key, round, view, attacker.me, body);
         actions.send(outgoing.to, frame);
         actions.misdeeds += 1;
         true
@@ -94,7 +94,7 @@ impl Deviation for WrongHeader {
                 } else {
                     right.1
                 };
-                attacker.seal(round, view, message.body.clone())
+                attacker.sign(round, view, message.body.clone())
             }
             // Certificates and evidence have no signature of a sender: their headers can simply be
             // changed.

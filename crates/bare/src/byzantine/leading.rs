@@ -93,7 +93,7 @@ pub(super) fn replace_proposal(
         return false;
     }
     let body = Body::Proposal(Box::new(other));
-    actions.send(outgoing.to, attacker.seal(0, view, body));
+    actions.send(outgoing.to, attacker.sign(0, view, body));
     actions.misdeeds += 1;
     true
 }
@@ -140,7 +140,7 @@ impl Deviation for DoubleProposal {
         if let Content::Learning(learning) = &mut other.block.content {
             learning.decision.push(1);
         }
-        let other = attacker.seal(0, view, Body::Proposal(Box::new(other)));
+        let other = attacker.sign(0, view, Body::Proposal(Box::new(other)));
         self.second = Some((view, other.clone()));
         if self.late {
             return false;
@@ -162,7 +162,7 @@ impl Deviation for DoubleProposal {
     }
 }
 
-/// Claims an outcome that does not follow from the sheet, and has its blobs.
+/// Claims an outcome that does not follow from the manifest, and has its blobs.
 #[derive(Default)]
 pub(super) struct BadOutcome {
     claimed: BTreeSet<Hash>,

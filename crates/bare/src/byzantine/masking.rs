@@ -67,7 +67,7 @@ impl Deviation for FalseLists {
         };
         for to in readers {
             for list in self.lists(attacker, list, to) {
-                let frame = attacker.seal(message.round, message.view, Body::KeyList(list));
+                let frame = attacker.sign(message.round, message.view, Body::KeyList(list));
                 actions.send(Some(to), frame);
             }
         }
@@ -133,7 +133,7 @@ impl Deviation for FalseVector {
             other.transcript.hash = invented;
         }
         self.invented.insert(invented);
-        let frame = attacker.seal(message.round, message.view, Body::MaskedVector(other));
+        let frame = attacker.sign(message.round, message.view, Body::MaskedVector(other));
         actions.send(outgoing.to, frame);
         actions.misdeeds += 1;
         !self.two
@@ -152,7 +152,7 @@ pub(super) struct WrongStreams {
 }
 
 impl Deviation for WrongStreams {
-    fn spoils_masks(&self, round: u64) -> bool {
+    fn corrupts_masks(&self, round: u64) -> bool {
         round.is_multiple_of(self.every)
     }
 }
@@ -193,7 +193,7 @@ impl Deviation for FalseOpening {
             _ => return false,
         };
         if let Some(body) = other {
-            let frame = attacker.seal(message.round, message.view, body);
+            let frame = attacker.sign(message.round, message.view, body);
             actions.send(outgoing.to, frame);
         }
         actions.misdeeds += 1;

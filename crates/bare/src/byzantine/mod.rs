@@ -38,9 +38,9 @@ mod votes;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use protocol::charter::Epoch;
-use protocol::envelope::{Opened, seal};
+use protocol::envelope::{Opened, sign};
 use protocol::message::{Body, Message};
+use protocol::parameters::Epoch;
 use protocol::{Hash, MemberIndex, SecretKey, Time};
 
 use crate::invariants::{DecodedFrame, read_frame};
@@ -96,13 +96,13 @@ impl Attacker {
     }
 
     /// Signs a body with its own key.
-    fn seal(&self, round: u64, view: u64, body: Body) -> Bytes {
+    fn sign(&self, round: u64, view: u64, body: Body) -> Bytes {
         self.sign(round, view, body).1
     }
 
     /// Signs a body with its own key; gives the message and its frame.
     fn sign(&self, round: u64, view: u64, body: Body) -> (Message, Bytes) {
-        let (message, frame) = seal(&self.epoch, &self.key, round, view, self.me, body);
+        let (message, frame) = sign(&self.epoch, &self.key, round, view, self.me, body);
         if let Some(signatures) = &self.signatures {
             signatures.sealed(&self.epoch, self.me, &frame);
         }
@@ -153,8 +153,8 @@ trait Deviation: Send {
     /// The member entered a view.
     fn entered(&mut self, _: &mut Attacker, _: &mut Actions) {}
 
-    /// A beat has passed.
-    fn beat(&mut self, _: &mut Attacker, _: &mut Actions) {}
+    /// A heartbeat has passed.
+    fn heartbeat(&mut self, _: &mut Attacker, _: &mut Actions) {}
 
     /// A message was delivered. True: it is kept from its member.
     fn receive(&mut self, _: &mut Attacker, _: &Opened, _: &mut Actions) -> bool {
@@ -182,7 +182,7 @@ trait Deviation: Send {
     }
 
     /// Returns whether the member adds wrong streams to the vectors that it masks in this round.
-    fn spoils_masks(&self, _: u64) -> bool {
+    fn corrupts_masks(&self, _: u64) -> bool {
         false
     }
 
@@ -258,12 +258,12 @@ impl ByzantineMember {
         actions
     }
 
-    /// A beat has passed; its member works on this round.
-    pub(crate) fn beat(&mut self, now: Time, round: u64) -> Actions {
+    /// A heartbeat has passed; its member works on this round.
+    pub(crate) fn heartbeat(&mut self, now: Time, round: u64) -> Actions {
         (self.attacker.now, self.attacker.round) = (now, round);
         let mut actions = Actions::default();
         for deviation in &mut self.deviations {
-            deviation.beat(&mut self.attacker, &mut actions);
+            deviation.heartbeat(&mut self.attacker, &mut actions);
         }
         actions
     }
@@ -337,10 +337,10 @@ impl ByzantineMember {
     }
 
     /// Returns whether the member adds wrong streams to the vectors that it masks.
-    pub(crate) fn spoils_masks(&self, round: u64) -> bool {
+    pub(crate) fn corrupts_masks(&self, round: u64) -> bool {
         self.deviations
             .iter()
-            .any(|deviation| deviation.spoils_masks(round))
+            .any(|deviation| deviation.corrupts_masks(round))
     }
 
     /// Returns whether the member serves a blob to another one.

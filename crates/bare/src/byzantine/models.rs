@@ -8,7 +8,7 @@ use super::{Actions, Attacker, Deviation, OutgoingFrame};
 
 /// What is wrong with a model.
 #[derive(Clone, Copy)]
-pub(super) enum Spoil {
+pub(super) enum Corrupt {
     /// The last value of the model is not a number.
     Nan,
     /// The first tensor of the model has another shape, or another name.
@@ -17,34 +17,34 @@ pub(super) enum Spoil {
 
 /// Contributes a corrupted model of the same size in place of its own, and serves it. In a run
 /// without models its contributions are honest.
-pub(super) struct SpoiledModel {
-    how: Spoil,
-    spoiled: Vec<(Hash, Bytes)>,
+pub(super) struct CorruptedModel {
+    how: Corrupt,
+    corrupted: Vec<(Hash, Bytes)>,
 }
 
-impl SpoiledModel {
-    pub(super) fn new(how: Spoil) -> Self {
+impl CorruptedModel {
+    pub(super) fn new(how: Corrupt) -> Self {
         Self {
             how,
-            spoiled: Vec::new(),
+            corrupted: Vec::new(),
         }
     }
 
     /// The contribution with a corrupted model.
-    fn spoil(&mut self, attacker: &Attacker, own: &Contribution) -> Option<Contribution> {
+    fn corrupt(&mut self, attacker: &Attacker, own: &Contribution) -> Option<Contribution> {
         let blobs = attacker.blobs.as_ref()?;
         let mut model = blobs(&own.fields.blob)?.to_vec();
         match self.how {
-            Spoil::Nan => {
+            Corrupt::Nan => {
                 let last = model.len().checked_sub(4)?;
                 model[last..].copy_from_slice(&f32::NAN.to_le_bytes());
             }
-            Spoil::Shape => reshape(&mut model)?,
+            Corrupt::Shape => reshape(&mut model)?,
         }
         let model = Bytes::from(model);
         let blob = Hash::of(&model);
         if self.blob(&blob).is_none() {
-            self.spoiled.push((blob, model));
+            self.corrupted.push((blob, model));
         }
         let fields = EntryFields {
             blob,
@@ -57,7 +57,7 @@ impl SpoiledModel {
     }
 }
 
-impl Deviation for SpoiledModel {
+impl Deviation for CorruptedModel {
     fn send(
         &mut self,
         attacker: &mut Attacker,
@@ -70,21 +70,21 @@ impl Deviation for SpoiledModel {
         let Body::Contribution(own) = &message.body else {
             return false;
         };
-        let Some(spoiled) = self.spoil(attacker, own) else {
+        let Some(corrupted) = self.corrupt(attacker, own) else {
             return false;
         };
-        let body = Body::Contribution(spoiled);
+        let body = Body::Contribution(corrupted);
         actions.send(
             outgoing.to,
-            attacker.seal(message.round, message.view, body),
+            attacker.sign(message.round, message.view, body),
         );
         actions.misdeeds += 1;
         true
     }
 
     fn blob(&self, hash: &Hash) -> Option<Bytes> {
-        let mut spoiled = self.spoiled.iter();
-        let found = spoiled.find(|(spoiled, _)| spoiled == hash);
+        let mut corrupted = self.corrupted.iter();
+        let found = corrupted.find(|(corrupted, _)| corrupted == hash);
         found.map(|(_, model)| model.clone())
     }
 }

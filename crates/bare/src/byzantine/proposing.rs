@@ -24,7 +24,7 @@ fn empty(attacker: &Attacker, notarised: Certificate) -> Option<Bytes> {
         skipped: Vec::new(),
     };
     let body = Body::Proposal(Box::new(proposal));
-    Some(attacker.seal(0, attacker.view, body))
+    Some(attacker.sign(0, attacker.view, body))
 }
 
 /// Proposes an empty block on an old notarised block.
@@ -85,7 +85,7 @@ impl Deviation for EarlyEmptyBlock {
         false
     }
 
-    fn beat(&mut self, attacker: &mut Attacker, actions: &mut Actions) {
+    fn heartbeat(&mut self, attacker: &mut Attacker, actions: &mut Actions) {
         if attacker.leads()
             && let Some(frame) = self
                 .newest
@@ -98,7 +98,7 @@ impl Deviation for EarlyEmptyBlock {
     }
 
     fn entered(&mut self, attacker: &mut Attacker, actions: &mut Actions) {
-        self.beat(attacker, actions);
+        self.heartbeat(attacker, actions);
     }
 }
 
@@ -193,15 +193,15 @@ impl Deviation for Impostor {
             return false;
         }
         let body = match &message.body {
-            Body::Bundle(bundle) => {
-                let mut bundle = bundle.clone();
-                bundle.entries.pop();
-                Body::Bundle(bundle)
+            Body::ContributionList(contribution_list) => {
+                let mut contribution_list = contribution_list.clone();
+                contribution_list.entries.pop();
+                Body::ContributionList(contribution_list)
             }
-            Body::Sheet(sheet) => {
-                let mut sheet = sheet.clone();
-                sheet.entries.reverse();
-                Body::Sheet(sheet)
+            Body::Manifest(manifest) => {
+                let mut manifest = manifest.clone();
+                manifest.entries.reverse();
+                Body::Manifest(manifest)
             }
             Body::Proposal(proposal) => {
                 let mut proposal = proposal.clone();
@@ -213,7 +213,7 @@ impl Deviation for Impostor {
             Body::Receipt { .. } | Body::Progress { .. } => message.body.clone(),
             _ => return false,
         };
-        actions.send(None, attacker.seal(message.round, message.view, body));
+        actions.send(None, attacker.sign(message.round, message.view, body));
         actions.misdeeds += 1;
         false
     }

@@ -145,7 +145,7 @@ impl Deviation for ForgedAnswers {
             return false;
         }
         let body = Body::SyncResponse(Box::new(other));
-        actions.send(outgoing.to, attacker.seal(0, 0, body));
+        actions.send(outgoing.to, attacker.sign(0, 0, body));
         actions.misdeeds += 1;
         true
     }
@@ -160,7 +160,7 @@ const REMEMBERED: usize = 12;
 pub(super) struct ReplayAttack {
     answers: Vec<Bytes>,
     received: VecDeque<Bytes>,
-    beats: u32,
+    heartbeats: u32,
 }
 
 impl Deviation for ReplayAttack {
@@ -194,17 +194,17 @@ impl Deviation for ReplayAttack {
         false
     }
 
-    fn beat(&mut self, attacker: &mut Attacker, actions: &mut Actions) {
-        self.beats += 1;
-        if self.beats <= 3 {
-            let nonce = self.beats.into();
+    fn heartbeat(&mut self, attacker: &mut Attacker, actions: &mut Actions) {
+        self.heartbeats += 1;
+        if self.heartbeats <= 3 {
+            let nonce = self.heartbeats.into();
             let body = Body::SyncRequest {
                 after: 0,
                 from: 1,
                 missing: None,
                 nonce,
             };
-            actions.send(None, attacker.seal(0, 0, body));
+            actions.send(None, attacker.sign(0, 0, body));
         }
         for frame in self.answers.iter().take(3) {
             let to = attacker.random_other();
@@ -235,7 +235,7 @@ impl Deviation for UnrequestedAnswers {
         false
     }
 
-    fn beat(&mut self, attacker: &mut Attacker, actions: &mut Actions) {
+    fn heartbeat(&mut self, attacker: &mut Attacker, actions: &mut Actions) {
         let mut answer = self.last.clone().unwrap_or(SyncResponse {
             after: 0,
             nonce: 0,
@@ -249,7 +249,7 @@ impl Deviation for UnrequestedAnswers {
         });
         answer.nonce += 1;
         let body = Body::SyncResponse(Box::new(answer));
-        actions.send(None, attacker.seal(0, 0, body));
+        actions.send(None, attacker.sign(0, 0, body));
         actions.misdeeds += 1;
     }
 }

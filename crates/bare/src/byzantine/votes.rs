@@ -33,14 +33,14 @@ impl Deviation for DoubleVote {
                     checked,
                 };
                 for body in [other, Body::Finalize { block }, Body::Nullify] {
-                    actions.send(None, attacker.seal(0, view, body));
+                    actions.send(None, attacker.sign(0, view, body));
                 }
                 actions.misdeeds += 1;
             }
             (Body::Nullify, Some(block)) => {
                 let checked = Checked::Structure;
                 for body in [Body::Finalize { block }, Body::Notarize { block, checked }] {
-                    actions.send(None, attacker.seal(0, view, body));
+                    actions.send(None, attacker.sign(0, view, body));
                 }
                 actions.misdeeds += 1;
             }

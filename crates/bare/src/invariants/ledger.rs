@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use protocol::charter::Epoch;
 use protocol::effects::FinalRound;
 use protocol::evidence::Evidence;
-use protocol::message::{Block, Body, Message, Scores, Sheet};
+use protocol::message::{Block, Body, MemberScores, Message, RoundManifest};
+use protocol::parameters::Epoch;
 use protocol::{Hash, MemberIndex, Report, Time};
 
 /// An event that a property may depend on.
@@ -65,7 +65,7 @@ pub(crate) enum Fact<'a> {
 /// Everything that was signed or sent.
 #[derive(Debug)]
 pub(crate) struct Ledger {
-    /// Roster and charter.
+    /// Roster and parameter set.
     pub(crate) epoch: Arc<Epoch>,
     /// Members that may behave arbitrarily.
     pub(crate) faulty: BTreeSet<MemberIndex>,
@@ -74,12 +74,12 @@ pub(crate) struct Ledger {
     /// All blocks ever proposed or forwarded.
     pub(crate) blocks: BTreeMap<Hash, Block>,
     newest: Option<Block>,
-    /// All sheets ever sent, by root, with their senders.
-    pub(crate) sheets: BTreeMap<Hash, (Sheet, BTreeSet<MemberIndex>)>,
+    /// All manifests ever sent, by root, with their senders.
+    pub(crate) manifests: BTreeMap<Hash, (RoundManifest, BTreeSet<MemberIndex>)>,
     /// The author and the round of every entry, by its id.
     pub(crate) authors: BTreeMap<Hash, (MemberIndex, u64)>,
     /// All scores ever sent, by author and round.
-    pub(crate) scores: BTreeMap<(MemberIndex, u64), Vec<Scores>>,
+    pub(crate) scores: BTreeMap<(MemberIndex, u64), Vec<MemberScores>>,
     notarize: BTreeMap<(u64, Hash), BTreeSet<MemberIndex>>,
     finalize: BTreeMap<(u64, Hash), BTreeSet<MemberIndex>>,
     nullify: BTreeMap<u64, BTreeSet<MemberIndex>>,
@@ -98,7 +98,7 @@ impl Ledger {
             now: Time::ZERO,
             blocks: BTreeMap::new(),
             newest: None,
-            sheets: BTreeMap::new(),
+            manifests: BTreeMap::new(),
             authors: BTreeMap::new(),
             scores: BTreeMap::new(),
             notarize: BTreeMap::new(),
@@ -177,14 +177,14 @@ impl Ledger {
                     sent.push(scores.clone());
                 }
             }
-            Body::Bundle(bundle) => {
-                let sheet = Sheet {
-                    entries: bundle.entries.clone(),
+            Body::ContributionList(contribution_list) => {
+                let manifest = RoundManifest {
+                    entries: contribution_list.entries.clone(),
                     scores: None,
                 };
-                self.sheet(sheet, by);
+                self.manifest(manifest, by);
             }
-            Body::Sheet(sheet) => self.sheet(sheet.clone(), by),
+            Body::Manifest(manifest) => self.manifest(manifest.clone(), by),
             Body::Proposal(proposal) => self.block(&proposal.block),
             Body::SyncResponse(response) => {
                 response.blocks.iter().for_each(|block| self.block(block))
@@ -208,13 +208,13 @@ impl Ledger {
             Body::Receipt { .. }
             | Body::KeyList(_)
             | Body::MaskedVector(_)
-            | Body::MaskedSheet(_)
+            | Body::MaskedManifest(_)
             | Body::Unmasking(_)
             | Body::Inclusion { .. }
             | Body::Progress { .. }
             | Body::SyncRequest { .. }
             | Body::Complete
-            | Body::Nothing
+            | Body::Abstain
             | Body::Amendment(_)
             | Body::Approval { .. }
             | Body::Confirmation(_)
@@ -247,10 +247,10 @@ impl Ledger {
         }
     }
 
-    fn sheet(&mut self, sheet: Sheet, by: MemberIndex) {
-        self.sheets
-            .entry(sheet.root())
-            .or_insert((sheet, BTreeSet::new()))
+    fn manifest(&mut self, manifest: RoundManifest, by: MemberIndex) {
+        self.manifests
+            .entry(manifest.root())
+            .or_insert((manifest, BTreeSet::new()))
             .1
             .insert(by);
     }

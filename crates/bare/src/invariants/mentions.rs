@@ -223,7 +223,7 @@ impl ser::SerializeMap for &mut MentionedMembers {
 #[cfg(test)]
 mod tests {
     use protocol::Hash;
-    use protocol::message::{Body, Bundle, Entry, EntryFields};
+    use protocol::message::{Body, ContributionList, Entry, EntryFields};
 
     use super::*;
 
@@ -239,7 +239,7 @@ mod tests {
                 member: member.map(MemberIndex),
             },
         };
-        let body = |entries| Body::Bundle(Bundle { entries });
+        let body = |entries| Body::ContributionList(ContributionList { entries });
         assert!(mentions(&body(vec![entry(None), entry(None)])).is_empty());
         let named = mentions(&body(vec![entry(None), entry(Some(3))]));
         assert_eq!(named, BTreeSet::from([MemberIndex(3)]));

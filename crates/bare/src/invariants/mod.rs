@@ -13,13 +13,13 @@ mod applied;
 mod chain;
 mod frame;
 mod ledger;
+mod manifests;
 mod mentions;
 mod names;
 mod notarised;
 mod nullified;
 mod parents;
 mod receipts;
-mod sheets;
 mod unmasked;
 mod vectors;
 
@@ -27,9 +27,9 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use protocol::charter::{Epoch, RoundMode};
 use protocol::effects::FinalRound;
-use protocol::message::{Block, Body, Entry, Kind, Message, Sheet};
+use protocol::message::{Block, Body, Entry, Kind, Message, RoundManifest};
+use protocol::parameters::{Epoch, RoundMode};
 use protocol::{Hash, MemberIndex, Record, Report, Time};
 
 pub use frame::{DecodedFrame, kind, read_frame};
@@ -72,7 +72,7 @@ impl Monitor {
     /// lead it sends something to.
     pub fn new(epoch: Arc<Epoch>, faulty: BTreeSet<MemberIndex>, reading: Duration) -> Self {
         let names = names::NamesRemoved::new(&epoch, reading);
-        let (removed, masked) = match epoch.charter.privacy.mode() {
+        let (removed, masked) = match epoch.protocol.privacy.mode() {
             RoundMode::Clear => (true, false),
             RoundMode::Named => (false, false),
             RoundMode::Masked(_) | RoundMode::Noised(..) => (false, true),
@@ -87,7 +87,7 @@ impl Monitor {
                 Box::<chain::OneChain>::default(),
                 Box::<agreement::NoConflict>::default(),
                 Box::<applied::AppliedOnce>::default(),
-                Box::new(sheets::FaithfulSheets),
+                Box::new(manifests::FaithfulManifests),
                 Box::new(accusations::TrueEvidence),
                 Box::new(receipts::ReceiptsKept::new(reading)),
                 Box::new(parents::FinalParents),
@@ -105,12 +105,12 @@ impl Monitor {
 
     /// The entries that a final block is about, with their true authors and their losses.
     pub fn entries(&self, block: &Hash) -> Vec<(MemberIndex, Entry, Option<Vec<f64>>)> {
-        let Some(sheet) = self.final_sheet(block) else {
+        let Some(manifest) = self.final_manifest(block) else {
             return Vec::new();
         };
-        let rows = sheet.scores.unwrap_or_default();
+        let rows = manifest.scores.unwrap_or_default();
         let rows = rows.into_iter().map(Some).chain(std::iter::repeat(None));
-        let each = sheet.entries.into_iter().zip(rows);
+        let each = manifest.entries.into_iter().zip(rows);
         each.filter_map(|(entry, row)| {
             let (author, _) = *self.ledger.authors.get(&entry.id)?;
             Some((author, entry, row))
@@ -118,15 +118,18 @@ impl Monitor {
         .collect()
     }
 
-    /// The sheet that a final block is about.
-    pub fn final_sheet(&self, block: &Hash) -> Option<Sheet> {
+    /// The manifest that a final block is about.
+    pub fn final_manifest(&self, block: &Hash) -> Option<RoundManifest> {
         let learning = self.ledger.blocks.get(block).and_then(Block::learning);
-        self.sheet(&learning?.sheet)
+        self.manifest(&learning?.manifest)
     }
 
-    /// The sheet with this root, if any member ever sent it.
-    pub fn sheet(&self, root: &Hash) -> Option<Sheet> {
-        self.ledger.sheets.get(root).map(|(sheet, _)| sheet.clone())
+    /// The manifest with this root, if any member ever sent it.
+    pub fn manifest(&self, root: &Hash) -> Option<RoundManifest> {
+        self.ledger
+            .manifests
+            .get(root)
+            .map(|(manifest, _)| manifest.clone())
     }
 
     /// The properties that it checks, by number and name.

@@ -13,8 +13,8 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
-use protocol::charter::Epoch;
 use protocol::message::{Body, Kind};
+use protocol::parameters::Epoch;
 use protocol::{MemberIndex, Report, Time};
 
 use super::Property;
@@ -188,7 +188,7 @@ impl NamesRemoved {
             DecodedFrame::Message(message) => {
                 named.extend(mentions(&message.body));
                 // The lead signs the list of all entries, its own among them.
-                if !matches!(message.body, Body::Bundle(_) | Body::Sheet(_)) {
+                if !matches!(message.body, Body::ContributionList(_) | Body::Manifest(_)) {
                     named.insert(message.sender);
                 }
             }

@@ -97,20 +97,22 @@ impl Property for ReceiptsKept {
                 let Some(learning) = block.round() else {
                     return Ok(());
                 };
-                let lead = if ledger.epoch.charter.rotation.follows_rounds() {
+                let lead = if ledger.epoch.protocol.rotation.follows_rounds() {
                     self.turns(block.parent, ledger)
                         .lead(&ledger.epoch, block.view)
                 } else {
                     ledger.epoch.lead(block.view)
                 };
-                let sheet = ledger.sheets.get(&learning.sheet);
+                let manifest = ledger.manifests.get(&learning.manifest);
                 // A view may begin in one round and end in the next.
                 let of = |held: &&HeldReceipt| (held.0, held.1) == (lead, learning.round);
                 for (_, _, entry, since) in held.iter().filter(of) {
                     let read = *since + self.reading <= ledger.now;
                     let lacks = match block.masked() {
                         Some(masked) => !masked.ready.contains(&message.sender),
-                        None => sheet.is_none_or(|(sheet, _)| sheet.position(entry).is_none()),
+                        None => {
+                            manifest.is_none_or(|(manifest, _)| manifest.position(entry).is_none())
+                        }
                     };
                     if read && lacks {
                         return Err(format!(

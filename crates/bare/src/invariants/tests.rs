@@ -6,10 +6,11 @@ use std::time::Duration;
 
 use protocol::certificate::Checked;
 use protocol::effects::FinalRound;
-use protocol::envelope::seal;
+use protocol::envelope::sign;
 use protocol::evidence::Evidence;
 use protocol::message::{
-    Block, Bundle, Content, Contribution, EntryFields, Learning, Proposal, Scores, Sheet,
+    Block, Content, Contribution, ContributionList, EntryFields, Learning, MemberScores, Proposal,
+    RoundManifest,
 };
 use protocol::{Hash, SecretKey};
 
@@ -27,7 +28,7 @@ const NOW: Time = Time::ZERO;
 impl Four {
     fn new(faulty: &[u16]) -> Self {
         let keys: Vec<_> = (1..5u8).map(|i| SecretKey::from_bytes(&[i; 32])).collect();
-        let epoch = Arc::new(epoch(&keys, 9, protocol::charter::Rotation::EveryRound));
+        let epoch = Arc::new(epoch(&keys, 9, protocol::parameters::Rotation::EveryRound));
         let faulty = faulty.iter().copied().map(MemberIndex).collect();
         let monitor = Monitor::new(epoch.clone(), faulty, Duration::ZERO);
         Self {
@@ -39,7 +40,7 @@ impl Four {
 
     fn sends(&mut self, who: u16, round: u64, view: u64, body: Body) -> Result<(), Violation> {
         let me = MemberIndex(who);
-        let (_, frame) = seal(&self.epoch, &self.keys[me.at()], round, view, me, body);
+        let (_, frame) = sign(&self.epoch, &self.keys[me.at()], round, view, me, body);
         self.monitor.sent(NOW, me, None, &frame)
     }
 
@@ -92,11 +93,11 @@ impl Four {
         }
     }
 
-    fn learning(&self, sheet: &Sheet) -> Content {
+    fn learning(&self, manifest: &RoundManifest) -> Content {
         Content::Learning(Learning {
             round: 1,
             plan: Hash::of(b"plan"),
-            sheet: sheet.root(),
+            manifest: manifest.root(),
             inclusions: Default::default(),
             decision: Vec::new(),
             outcome: Hash::of(b"outcome"),
@@ -166,13 +167,13 @@ fn s4_fails_on_an_honest_member_that_votes_twice() {
 #[test]
 fn s5_fails_on_a_round_applied_twice_or_before_it_is_final() {
     let mut four = Four::new(&[]);
-    let sheet = Sheet {
+    let manifest = RoundManifest {
         entries: Vec::new(),
         scores: None,
     };
-    let content = four.learning(&sheet);
+    let content = four.learning(&manifest);
     let epoch = four.epoch.id;
-    four.sends(0, 1, 1, Body::Sheet(sheet)).unwrap();
+    four.sends(0, 1, 1, Body::Manifest(manifest)).unwrap();
     let block = four.proposes(0, 1, epoch, content);
     let round = [FinalRound {
         round: 1,
@@ -189,12 +190,13 @@ fn s5_fails_on_a_round_applied_twice_or_before_it_is_final() {
         four.monitor = Monitor::new(four.epoch.clone(), BTreeSet::new(), Duration::ZERO);
         four
     };
-    let sheet = Sheet {
+    let manifest = RoundManifest {
         entries: Vec::new(),
         scores: None,
     };
-    four.sends(0, 1, 1, Body::Sheet(sheet.clone())).unwrap();
-    let content = four.learning(&sheet);
+    four.sends(0, 1, 1, Body::Manifest(manifest.clone()))
+        .unwrap();
+    let content = four.learning(&manifest);
     assert_eq!(four.proposes(0, 1, epoch, content), block);
     four.all(&[0, 1, 2], 1, &Body::Finalize { block }).unwrap();
     four.monitor.applied(NOW, MemberIndex(1), &round).unwrap();
@@ -224,7 +226,7 @@ fn s6_fails_on_entries_and_rows_that_their_authors_did_not_send() {
                 who,
                 1,
                 0,
-                Body::Scores(Scores {
+                Body::Scores(MemberScores {
                     entry,
                     losses: losses.clone(),
                 }),
@@ -239,12 +241,12 @@ fn s6_fails_on_entries_and_rows_that_their_authors_did_not_send() {
             entries[0].id = Hash::of(b"0");
             entries[1].id = Hash::of(b"1");
         }
-        let sheet = Sheet {
+        let manifest = RoundManifest {
             entries,
             scores: Some(scores),
         };
-        let content = four.learning(&sheet);
-        four.sends(3, 1, 1, Body::Sheet(sheet)).unwrap();
+        let content = four.learning(&manifest);
+        four.sends(3, 1, 1, Body::Manifest(manifest)).unwrap();
         let epoch = four.epoch.id;
         let block = four.proposes(3, 1, epoch, content);
         assert_eq!(
@@ -258,7 +260,7 @@ fn s6_fails_on_entries_and_rows_that_their_authors_did_not_send() {
 fn s7_fails_on_evidence_against_an_honest_member() {
     let mut four = Four::new(&[3]);
     let sign = |four: &Four, who: u16, body: Body| {
-        seal(
+        sign(
             &four.epoch,
             &four.keys[usize::from(who)],
             0,
@@ -291,7 +293,7 @@ fn s8_fails_on_a_vote_for_a_block_without_ones_receipted_entry() {
             .contributes(me.0, 1)
             .entry(&four.epoch.federation.clone(), 1);
         let key = &four.keys[lead.at()];
-        let (_, receipt) = seal(
+        let (_, receipt) = sign(
             &four.epoch,
             key,
             0,
@@ -303,16 +305,16 @@ fn s8_fails_on_a_vote_for_a_block_without_ones_receipted_entry() {
         if crash {
             four.monitor.crashed(NOW, me, false).unwrap();
         }
-        let sheet = Sheet {
+        let manifest = RoundManifest {
             entries: Vec::new(),
             scores: None,
         };
-        let content = four.learning(&sheet);
+        let content = four.learning(&manifest);
         four.sends(
             lead.0,
             1,
             1,
-            Body::Bundle(Bundle {
+            Body::ContributionList(ContributionList {
                 entries: Vec::new(),
             }),
         )
@@ -334,7 +336,7 @@ fn s9_fails_on_a_round_on_a_block_that_is_not_final() {
     let epoch = four.epoch.id;
     let parent = four.proposes(0, 1, epoch, Content::Empty);
     four.all(&[0, 1, 2], 1, &notarize(parent)).unwrap();
-    let content = four.learning(&Sheet {
+    let content = four.learning(&RoundManifest {
         entries: Vec::new(),
         scores: None,
     });
@@ -358,11 +360,11 @@ fn told(body: MakeBody<'_>, to: u16) -> Result<(), Violation> {
     let contribution = four.contribution(1);
     let (by, round, view, body) = body(&contribution, &four);
     let of = Body::Contribution(contribution);
-    let seal = |by: u16, round, view, body| {
+    let sign = |by: u16, round, view, body| {
         let key = &four.keys[usize::from(by)];
-        seal(&four.epoch, key, round, view, MemberIndex(by), body).1
+        sign(&four.epoch, key, round, view, MemberIndex(by), body).1
     };
-    let (own, frame) = (seal(1, 1, 0, of), seal(by, round, view, body));
+    let (own, frame) = (sign(1, 1, 0, of), sign(by, round, view, body));
     four.monitor.sent(NOW, me, Some(lead), &own).unwrap();
     let by = MemberIndex(by);
     four.monitor.sent(NOW, by, Some(MemberIndex(to)), &frame)?;
@@ -377,19 +379,24 @@ fn s10_fails_where_a_message_to_another_than_the_lead_names_an_author_with_its_e
     let scores = |own: &Contribution, four: &Four| {
         let entry = own.entry(&four.epoch.federation, 1).id;
         let losses = Vec::new();
-        (1, 1, 0, Body::Scores(Scores { entry, losses }))
+        (1, 1, 0, Body::Scores(MemberScores { entry, losses }))
     };
-    let bundle = |own: &Contribution, four: &Four, by: u16, member: Option<u16>| {
+    let contribution_list = |own: &Contribution, four: &Four, by: u16, member: Option<u16>| {
         let mut entry = own.entry(&four.epoch.federation, 1);
         entry.fields.member = member.map(MemberIndex);
         let entries = vec![entry];
-        (by, 1, 1, Body::Bundle(Bundle { entries }))
+        (
+            by,
+            1,
+            1,
+            Body::ContributionList(ContributionList { entries }),
+        )
     };
     let proposal = |own: &Contribution, decision: &[u8]| {
         let learning = Learning {
             round: 1,
             plan: own.plan,
-            sheet: Hash::of(b"sheet"),
+            manifest: Hash::of(b"sheet"),
             inclusions: Default::default(),
             decision: decision.to_vec(),
             outcome: Hash::of(b"outcome"),
@@ -411,14 +418,14 @@ fn s10_fails_where_a_message_to_another_than_the_lead_names_an_author_with_its_e
     for to in [1, 3] {
         // To the author, and to the lead.
         told(&contribution, to).unwrap();
-        told(&|own, four| bundle(own, four, 3, Some(1)), to).unwrap();
+        told(&|own, four| contribution_list(own, four, 3, Some(1)), to).unwrap();
     }
     assert_eq!(property(told(&contribution, 2)), "S10");
     assert_eq!(property(told(&scores, 2)), "S10");
     // The list of all entries, also where an author signs it as lead.
-    told(&|own, four| bundle(own, four, 3, None), 2).unwrap();
-    told(&|own, four| bundle(own, four, 1, None), 2).unwrap();
-    let named = told(&|own, four| bundle(own, four, 3, Some(1)), 2);
+    told(&|own, four| contribution_list(own, four, 3, None), 2).unwrap();
+    told(&|own, four| contribution_list(own, four, 1, None), 2).unwrap();
+    let named = told(&|own, four| contribution_list(own, four, 3, Some(1)), 2);
     assert_eq!(property(named), "S10");
     // A decision in which a model's hash stands at any place, beside its author's key or not.
     let blob = |own: &Contribution| [&[9][..], &own.fields.blob.0, &[9]].concat();

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use protocol::charter::{Epoch, Privacy, Sums};
 use protocol::message::{Amendment, Passage};
+use protocol::parameters::{Epoch, Privacy, Sums};
 use protocol::roster::Silo;
 use protocol::{Epochs, MemberIndex, SecretKey, envelope};
 
@@ -16,7 +16,7 @@ use crate::random::Random;
 
 use super::super::changes::BareChange;
 use super::super::faults::bearable;
-use super::{BEAT, BareEvent, BareNode, FailureKind, Simulator, violated};
+use super::{BareEvent, BareNode, FailureKind, HEARTBEAT, Simulator, violated};
 
 /// An epoch of a run.
 pub(super) struct EpochRun {
@@ -81,7 +81,7 @@ impl Simulator<'_> {
             .filter(|(node, _)| self.byzantine.contains_key(&MemberIndex(**node as u16)))
             .map(|(_, member)| member)
             .collect();
-        let rounds = epoch.charter.rounds as usize;
+        let rounds = epoch.protocol.rounds as usize;
         if self.ended.trainings.len() < rounds {
             self.ended.trainings.resize(rounds, 0);
         }
@@ -113,7 +113,7 @@ impl Simulator<'_> {
             }
             self.check_recovery(passage)?;
             self.check_words(from, passage)?;
-            let frame = envelope::seal_passage(&self.epochs[from].epoch, passage);
+            let frame = envelope::sign_passage(&self.epochs[from].epoch, passage);
             self.epochs[from].passage = Some(frame);
             self.add_epoch(Arc::new(next));
         }
@@ -161,7 +161,7 @@ impl Simulator<'_> {
                 self.schedule(after, BareEvent::Deliver { from, to, frame });
             }
         }
-        self.schedule(BEAT, BareEvent::Farewell(at));
+        self.schedule(HEARTBEAT, BareEvent::Farewell(at));
     }
 
     /// A node without a member goes on in this epoch, if it is in its roster.
@@ -185,11 +185,11 @@ impl Simulator<'_> {
         self.nodes[at].epoch > 0 && self.seat(at).is_none()
     }
 
-    /// A frame of another epoch is answered, once a beat for each node as in a silo: with the proof
+    /// A frame of another epoch is answered, once a heartbeat for each node as in a silo: with the proof
     /// that it is over, or with a question.
     pub(super) fn answer_former(&mut self, from: usize, to: usize, frame: &[u8]) {
         let last = self.nodes[to].answered.get(&from);
-        if last.is_some_and(|last| self.now < *last + BEAT) {
+        if last.is_some_and(|last| self.now < *last + HEARTBEAT) {
             return;
         }
         self.nodes[to].answered.insert(from, self.now);
@@ -231,7 +231,7 @@ impl Simulator<'_> {
         self.nodes[at].journal.clear();
         self.pass_to(at, 0);
         if self.seat(at).is_none() {
-            self.schedule(BEAT, BareEvent::Visit(at));
+            self.schedule(HEARTBEAT, BareEvent::Visit(at));
         }
         Ok(())
     }
@@ -279,11 +279,11 @@ impl Simulator<'_> {
         let epoch = run.epoch.clone();
         let place = |node: usize| run.nodes.iter().position(|&member| member == node);
         let mut silos = epoch.roster.silos().to_vec();
-        let mut charter = epoch.charter.clone();
+        let mut protocol = epoch.protocol.clone();
         let mut stolen = Vec::new();
         let public = key.public();
         match change {
-            BareChange::Rounds => charter.rounds += 1,
+            BareChange::Rounds => protocol.rounds += 1,
             BareChange::Admit => silos.push(Silo {
                 name,
                 key: public,
@@ -313,20 +313,20 @@ impl Simulator<'_> {
             BareChange::Admit => {
                 let node = BareNode::new(key);
                 self.nodes.push(node);
-                self.schedule(BEAT, BareEvent::Visit(self.nodes.len() - 1));
+                self.schedule(HEARTBEAT, BareEvent::Visit(self.nodes.len() - 1));
             }
             BareChange::Rekey(node) => self.nodes[node].keys.push(key),
             BareChange::Rounds | BareChange::Leave(_) | BareChange::Evict(_) => {}
         }
         // The number of members says how many contributions a round must have at least.
-        let mut charter = charter.for_members(epoch.roster.len(), silos.len());
+        let mut protocol = protocol.for_members(epoch.roster.len(), silos.len());
         if let (Some(regroup), Privacy::Masked(masked)) =
-            (self.options.regroup, &mut charter.privacy)
+            (self.options.regroup, &mut protocol.privacy)
             && let Sums::Groups(groups) = &mut masked.sums
         {
             regroup.apply(groups);
             if let Some(before) = epoch
-                .charter
+                .protocol
                 .privacy
                 .masked()
                 .filter(|_| self.options.shows)
@@ -335,14 +335,14 @@ impl Simulator<'_> {
             }
         }
         let f = protocol::roster::faulty(silos.len());
-        let charter = protocol::Charter {
-            view_timeout: charter.view_timeout.max(crate::genesis::view_timeout(f)),
-            ..charter
+        let protocol = protocol::ProtocolParameters {
+            view_timeout: protocol.view_timeout.max(crate::genesis::view_timeout(f)),
+            ..protocol
         };
         Amendment {
             format: epoch.format,
             silos,
-            charter,
+            protocol,
             text: b"amended".to_vec(),
             stolen,
         }
@@ -360,7 +360,7 @@ impl Simulator<'_> {
             admitted && other.member.is_some() && other.byzantine.is_none() && open(node)
         });
         let Some(host) = host else {
-            self.schedule(BEAT, BareEvent::Visit(at));
+            self.schedule(HEARTBEAT, BareEvent::Visit(at));
             return Ok(());
         };
         let journal = self.nodes[host].journal.iter();

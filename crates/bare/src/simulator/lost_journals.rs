@@ -18,7 +18,7 @@ pub(super) struct LostJournals {
     /// Members that restarted as if they were new and have not noticed it.
     pub(super) unaware: BTreeSet<usize>,
     /// Unaware members that no other member could inform.
-    excused: BTreeSet<usize>,
+    marked_absent: BTreeSet<usize>,
 }
 
 impl Simulator<'_> {
@@ -41,7 +41,7 @@ impl Simulator<'_> {
     pub(super) fn excuse_unaware(&mut self) {
         let others = self.nodes.len() - 1;
         let asked = (self.newest().epoch.roster.faulty() + 1).min(others);
-        let mut excused = Vec::new();
+        let mut marked_absent = Vec::new();
         for &at in &self.lost_journals.unaware {
             let me = MemberIndex(at as u16);
             let received = self.lost_journals.received.get(&me).into_iter().flatten();
@@ -49,15 +49,15 @@ impl Simulator<'_> {
                 self.nodes[node].restarts == restarts && self.nodes[node].member.is_some()
             };
             if others - received.filter(still).count() >= asked {
-                excused.push(at);
+                marked_absent.push(at);
             }
         }
-        for at in excused {
+        for at in marked_absent {
             // Whoever is no member any more is none of the f.
             let Some((_, me)) = self.seat(at) else {
                 continue;
             };
-            self.lost_journals.excused.insert(at);
+            self.lost_journals.marked_absent.insert(at);
             self.monitor(at).count_as_faulty(me);
         }
     }
@@ -67,6 +67,6 @@ impl Simulator<'_> {
         let run = self.newest();
         let byzantine = |node: &&usize| self.byzantine.contains_key(&MemberIndex(**node as u16));
         let byzantine = run.nodes.iter().filter(byzantine).count();
-        byzantine + self.lost_journals.excused.len() > run.epoch.roster.faulty()
+        byzantine + self.lost_journals.marked_absent.len() > run.epoch.roster.faulty()
     }
 }

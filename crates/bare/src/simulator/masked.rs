@@ -3,16 +3,16 @@
 
 use std::sync::Arc;
 
-use protocol::charter::RoundMode;
 use protocol::effects::{Answer, FinalMasked, MaskedList, Request, WorkError};
-use protocol::message::{MaskedSheet, PublicKeys};
+use protocol::message::{MaskedManifest, PublicKeys};
+use protocol::parameters::RoundMode;
 use protocol::privacy::Sum;
 use protocol::{Hash, Member, MemberIndex, Record, Time};
 
 use super::super::draws::DrawPlace;
 use super::super::masks::{BareMasks, BareSecret, BrokenMasks};
 use super::super::symbolic::NO_NOISE;
-use super::{BEAT, FailureKind, PATIENCE, Simulator};
+use super::{FailureKind, HEARTBEAT, PATIENCE, Simulator};
 
 /// A secure-aggregation round that is final for a node and whose outcome is not certified there.
 pub(super) struct Unsettled {
@@ -47,11 +47,11 @@ impl Simulator<'_> {
             Request::Mask { list } => self.mask(at, list)?,
             Request::Verify {
                 list,
-                sheet,
+                manifest,
                 holders,
             } => Answer::Verified {
-                sheet: sheet.root(),
-                result: self.verify(at, list, sheet, holders),
+                manifest: manifest.root(),
+                result: self.verify(at, list, manifest, holders),
             },
             Request::Unmask { of, holders } => {
                 let result = self.unmask(at, of, holders);
@@ -95,7 +95,7 @@ impl Simulator<'_> {
     /// Returns where a node draws noise for a round; `None` without noise.
     fn draw_place(&self, at: usize, round: u64) -> Option<DrawPlace> {
         let epoch = self.epoch_of(at);
-        match epoch.charter.privacy.mode() {
+        match epoch.protocol.privacy.mode() {
             RoundMode::Noised(..) => Some((self.first_of(at), epoch.id, round)),
             RoundMode::Clear | RoundMode::Named | RoundMode::Masked(_) => None,
         }
@@ -125,12 +125,12 @@ impl Simulator<'_> {
         let own = own.map(|own| own.keys.public);
         let lost = || WorkError::Refused("the secret behind these keys is lost".into());
         let byzantine = self.nodes[at].byzantine.as_ref();
-        let spoilt = byzantine.is_some_and(|liar| liar.spoils_masks(list.round));
+        let corrupted = byzantine.is_some_and(|liar| liar.corrupts_masks(list.round));
         let redrawn = self.options.broken_masks == Some(BrokenMasks::SecretNotDurable);
         let secret = secret.filter(|secret| redrawn || Some(secret.public()) == own);
         let result = match secret {
             Some(secret) => {
-                let masked = self.masks.mask(&secret, me, list, spoilt);
+                let masked = self.masks.mask(&secret, me, list, corrupted);
                 let blobs = [masked.vector.hash, masked.transcript.hash];
                 self.nodes[at].store.blobs.extend(blobs);
                 self.record_vector(at, list, secret.draw)?;
@@ -190,36 +190,36 @@ impl Simulator<'_> {
         &mut self,
         at: usize,
         list: &Arc<MaskedList>,
-        sheet: &Arc<MaskedSheet>,
+        manifest: &Arc<MaskedManifest>,
         holders: &[MemberIndex],
     ) -> Result<(), WorkError> {
-        for entry in &sheet.entries {
+        for entry in &manifest.entries {
             self.get(at, entry.vector.hash, holders)?;
             self.get(at, entry.transcript.hash, holders)?;
         }
-        if !self.masks.verify(list, sheet) {
+        if !self.masks.verify(list, manifest) {
             return Err(WorkError::Refused("a transcript is wrong".into()));
         }
-        let root = sheet.root();
+        let root = manifest.root();
         self.nodes[at].store.blobs.extend([list.root, root]);
         self.masks.lists.insert(list.root, list.clone());
-        self.masks.sheets.insert(root, sheet.clone());
+        self.masks.manifests.insert(root, manifest.clone());
         Ok(())
     }
 
-    /// The list and the sheet of a final round, fetched if they are not here.
+    /// The list and the manifest of a final round, fetched if they are not here.
     fn of(
         &mut self,
         at: usize,
         of: &FinalMasked,
         holders: &[MemberIndex],
-    ) -> Result<(Arc<MaskedList>, Arc<MaskedSheet>), WorkError> {
-        let (list, sheet) = (of.round.list, of.round.sheet);
+    ) -> Result<(Arc<MaskedList>, Arc<MaskedManifest>), WorkError> {
+        let (list, manifest) = (of.round.list, of.round.manifest);
         self.get(at, list, holders)?;
-        self.get(at, sheet, holders)?;
+        self.get(at, manifest, holders)?;
         let list = self.masks.lists.get(&list).cloned();
-        let sheet = self.masks.sheets.get(&sheet).cloned();
-        list.zip(sheet).ok_or(WorkError::Unavailable)
+        let manifest = self.masks.manifests.get(&manifest).cloned();
+        list.zip(manifest).ok_or(WorkError::Unavailable)
     }
 
     fn unmask(
@@ -228,7 +228,7 @@ impl Simulator<'_> {
         of: &FinalMasked,
         holders: &[MemberIndex],
     ) -> Result<Vec<u8>, WorkError> {
-        let (list, sheet) = self.of(at, of, holders)?;
+        let (list, manifest) = self.of(at, of, holders)?;
         let run = &self.epochs[self.nodes[at].epoch];
         let key = (run.epoch.id, of.round.round);
         // A share is locked for its owner, who needs its own secret to unlock it.
@@ -238,7 +238,7 @@ impl Simulator<'_> {
             return Err(lost());
         }
         let secret = |member: MemberIndex| self.masks.secret_of(&list, member);
-        BareMasks::unlock(&list, &sheet, self.me(at), secret).ok_or_else(lost)
+        BareMasks::unlock(&list, &manifest, self.me(at), secret).ok_or_else(lost)
     }
 
     fn combine(
@@ -254,18 +254,18 @@ impl Simulator<'_> {
             unproven,
             result: Err(error),
         };
-        let (list, sheet) = match self.of(at, of, holders) {
+        let (list, manifest) = match self.of(at, of, holders) {
             Ok(both) => both,
             Err(error) => return Ok(failed(Vec::new(), error)),
         };
-        if let Err(error) = self.verify(at, &list, &sheet, holders) {
+        if let Err(error) = self.verify(at, &list, &manifest, holders) {
             return Ok(failed(Vec::new(), error));
         }
-        let (unproven, sums) = self.masks.combine(&list, &sheet, unmaskings);
+        let (unproven, sums) = self.masks.combine(&list, &manifest, unmaskings);
         let Some(sums) = sums else {
             return Ok(failed(unproven, WorkError::Unavailable));
         };
-        self.check_sums(at, &list, &sheet, &sums)?;
+        self.check_sums(at, &list, &manifest, &sums)?;
         // Void sums are left out. If all are, the models stay as they are.
         let opened = sums.iter().flatten();
         let words: Vec<_> = opened.flat_map(|sum| sum.to_le_bytes()).collect();
@@ -289,16 +289,16 @@ impl Simulator<'_> {
         &self,
         at: usize,
         list: &MaskedList,
-        sheet: &MaskedSheet,
+        manifest: &MaskedManifest,
         sums: &[Option<u64>],
     ) -> Result<(), FailureKind> {
-        let plain = self.masks.plain_sums(list, sheet);
+        let plain = self.masks.plain_sums(list, manifest);
         let nodes = &self.epochs[self.nodes[at].epoch].nodes;
         let liar = |author: MemberIndex| self.nodes[nodes[author.at()]].byzantine.is_some();
-        let spoilt = |sum: &Sum| sum.authors.iter().any(|(author, _)| liar(*author));
+        let corrupted = |sum: &Sum| sum.authors.iter().any(|(author, _)| liar(*author));
         let right = |((opened, plain), sum): ((&Option<u64>, &u64), &Sum)| match opened {
             Some(opened) => opened == plain,
-            None => spoilt(sum),
+            None => corrupted(sum),
         };
         if sums.iter().zip(&plain).zip(&list.sums).all(right) {
             return Ok(());
@@ -399,7 +399,7 @@ impl Simulator<'_> {
             // The next round begins with the outcome.
             let waits = |member: &Member| member.round() == open.round;
             let waits = node.epoch == open.epoch && node.member.as_ref().is_some_and(waits);
-            let late = self.now > open.since.max(healed) + BEAT * PATIENCE;
+            let late = self.now > open.since.max(healed) + HEARTBEAT * PATIENCE;
             late && waits && node.must_finish() && !self.ends_without_quorum(node.epoch)
         };
         match self.unsettled.iter().find(late) {

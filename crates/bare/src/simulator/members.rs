@@ -14,7 +14,7 @@ use crate::byzantine::Actions;
 use super::super::faults::JournalLoss;
 use super::super::work::{self, MemberStore};
 use super::scripted::MemberKill;
-use super::{BEAT, BareEvent, FailureKind, Simulator, violated};
+use super::{BareEvent, FailureKind, HEARTBEAT, Simulator, violated};
 use crate::moments::StepCut;
 
 impl Simulator<'_> {
@@ -92,7 +92,7 @@ impl Simulator<'_> {
                 self.nodes[at].store = MemberStore::default();
             }
         }
-        let down = self.random.span(BEAT / 10, BEAT * 15);
+        let down = self.random.span(HEARTBEAT / 10, HEARTBEAT * 15);
         self.schedule(down, BareEvent::Restart(at));
         self.stop(at)?;
         if loses.is_some() && put_back {
@@ -265,7 +265,7 @@ impl Simulator<'_> {
             Effect::EpochOver(_) => self.epoch_over(at),
             Effect::Await { keys } => {
                 for key in keys {
-                    let after = self.random.span(Duration::ZERO, 5 * BEAT);
+                    let after = self.random.span(Duration::ZERO, 5 * HEARTBEAT);
                     let arrives = BareEvent::Arrives {
                         node: at,
                         restarts,
@@ -386,17 +386,17 @@ impl Simulator<'_> {
         }
     }
 
-    /// Carries out the behaviours of a Byzantine member at a beat.
-    pub(super) fn byzantine_beat(&mut self, at: usize) -> Result<(), FailureKind> {
+    /// Carries out the behaviours of a Byzantine member at a heartbeat.
+    pub(super) fn byzantine_heartbeat(&mut self, at: usize) -> Result<(), FailureKind> {
         let node = &mut self.nodes[at];
         if node.dead.is_some() {
             return Ok(());
         }
         let actions = match (&mut node.byzantine, &node.member) {
-            (Some(byzantine), Some(member)) => byzantine.beat(self.now, member.round()),
+            (Some(byzantine), Some(member)) => byzantine.heartbeat(self.now, member.round()),
             _ => Actions::default(),
         };
-        self.schedule(BEAT, BareEvent::ByzantineBeat(at));
+        self.schedule(HEARTBEAT, BareEvent::ByzantineHeartbeat(at));
         self.perform_actions(at, actions)
     }
 

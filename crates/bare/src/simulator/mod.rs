@@ -5,15 +5,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use protocol::charter::{Group, Masked, Noise, Privacy, Real, Release, Sums, Unit};
 use protocol::effects::{Input, Request};
 use protocol::envelope::{OVERHEAD, Opened};
 use protocol::member::Member;
 use protocol::message::{Amendment, Change};
+use protocol::parameters::{Group, Masked, Noise, Privacy, Real, Release, Sums, Unit};
 use protocol::{Hash, MemberIndex, PublicKey, Record, SecretKey, Time};
 
 use crate::byzantine::{Behaviour, ByzantineMember};
-use crate::genesis::{BEAT, PATIENCE, epoch_of};
+use crate::genesis::{HEARTBEAT, PATIENCE, epoch_of};
 use crate::invariants::{Violation, kind};
 use crate::random::Random;
 use crate::signatures::KnownSignatures;
@@ -159,8 +159,8 @@ enum BareEvent {
     },
     Fault(ScriptedFault),
     Restart(usize),
-    /// A Byzantine member's beat.
-    ByzantineBeat(usize),
+    /// A Byzantine member's heartbeat.
+    ByzantineHeartbeat(usize),
     /// The institutions agree on a change of the agreement.
     Amend(u32),
     /// An institution approves an amendment of an epoch, or does not any more.
@@ -367,7 +367,7 @@ impl<'a> Simulator<'a> {
                 self.start(node)?;
                 self.relink()
             }
-            BareEvent::ByzantineBeat(node) => self.byzantine_beat(node),
+            BareEvent::ByzantineHeartbeat(node) => self.byzantine_heartbeat(node),
             BareEvent::Amend(which) => {
                 self.trace.update(&[5]);
                 self.amend(which)

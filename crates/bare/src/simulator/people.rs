@@ -16,7 +16,7 @@ use protocol::{Hash, MemberIndex};
 use crate::invariants::{DecodedFrame, kind, read_frame};
 use crate::random::Random;
 
-use super::{BEAT, BareEvent, FailureKind, Simulator};
+use super::{BareEvent, FailureKind, HEARTBEAT, Simulator};
 
 /// Longest time until an institution has approved a change that it was shown.
 const SOON: u32 = 3;
@@ -57,7 +57,7 @@ impl Simulator<'_> {
     /// The institutions agree on a change; another time if the one before it is not final.
     pub(super) fn amend(&mut self, which: u32) -> Result<(), FailureKind> {
         if self.epochs.len() <= which as usize {
-            self.schedule(BEAT, BareEvent::Amend(which));
+            self.schedule(HEARTBEAT, BareEvent::Amend(which));
             return Ok(());
         }
         if self.options.errors {
@@ -67,7 +67,7 @@ impl Simulator<'_> {
         for _ in 0..two {
             let (amendment, owners) = self.wanted();
             for node in owners {
-                let after = self.random.span(Duration::ZERO, SOON * BEAT);
+                let after = self.random.span(Duration::ZERO, SOON * HEARTBEAT);
                 self.order(after, node, &amendment, true);
             }
         }
@@ -105,42 +105,42 @@ impl Simulator<'_> {
             let mut owners = self.newest().nodes.clone();
             people.shuffle(&mut owners);
             for (at, node) in owners.into_iter().enumerate() {
-                let first = people.span(Duration::ZERO, SOON * BEAT);
+                let first = people.span(Duration::ZERO, SOON * HEARTBEAT);
                 if at + 1 < quorum {
                     self.order(first, node, &unwanted, true);
-                    let back = first + people.span(BEAT, SOON * BEAT);
+                    let back = first + people.span(HEARTBEAT, SOON * HEARTBEAT);
                     self.order(back, node, &unwanted, false);
                 } else {
-                    self.order(first + 2 * KNOWN * BEAT, node, &unwanted, true);
+                    self.order(first + 2 * KNOWN * HEARTBEAT, node, &unwanted, true);
                 }
             }
-            from = 3 * KNOWN * BEAT;
+            from = 3 * KNOWN * HEARTBEAT;
         }
         let (amendment, owners) = self.wanted();
         let alone = owners.len() == 1;
         // The text is the same.
         let other = (!alone && people.chance(0.5)).then(|| longer(&amendment, 1));
         for node in owners {
-            let mut after = from + people.span(Duration::ZERO, SOON * BEAT);
+            let mut after = from + people.span(Duration::ZERO, SOON * HEARTBEAT);
             if people.chance(0.3) {
-                after += people.span(Duration::ZERO, LATE * BEAT);
+                after += people.span(Duration::ZERO, LATE * HEARTBEAT);
             }
             if let Some(other) = other.as_ref().filter(|_| people.chance(0.5)) {
                 self.order(after, node, other, true);
-                after += people.span(Duration::ZERO, LATE * BEAT);
+                after += people.span(Duration::ZERO, LATE * HEARTBEAT);
                 if people.chance(0.5) {
                     self.order(after, node, other, false);
                 }
             }
             self.order(after, node, &amendment, true);
             if people.chance(0.3) {
-                after += people.span(Duration::ZERO, LATE * BEAT);
+                after += people.span(Duration::ZERO, LATE * HEARTBEAT);
                 self.order(after, node, &amendment, true);
             }
             if people.chance(0.3) {
-                after += people.span(Duration::ZERO, LATE * BEAT);
+                after += people.span(Duration::ZERO, LATE * HEARTBEAT);
                 self.order(after, node, &amendment, false);
-                after += people.span(Duration::ZERO, LATE * BEAT);
+                after += people.span(Duration::ZERO, LATE * HEARTBEAT);
                 self.order(after, node, &amendment, true);
             }
         }
@@ -153,7 +153,7 @@ impl Simulator<'_> {
         let present = Amendment {
             format: epoch.format,
             silos: epoch.roster.silos().to_vec(),
-            charter: epoch.charter.clone(),
+            protocol: epoch.protocol.clone(),
             text: b"amended".to_vec(),
             stolen: Vec::new(),
         };
@@ -225,7 +225,7 @@ impl Simulator<'_> {
             order.epoch == now && leaver.is_some_and(|member| run.nodes[member.at()] == at)
         };
         if self.nodes[at].dead.is_some() && self.nodes[at].orders.iter().any(leaves) {
-            self.schedule(BEAT, BareEvent::Amend(now as u32));
+            self.schedule(HEARTBEAT, BareEvent::Amend(now as u32));
         }
     }
 
@@ -331,6 +331,6 @@ impl Simulator<'_> {
 /// An amendment with more rounds.
 fn longer(amendment: &Amendment, rounds: u64) -> Amendment {
     let mut longer = amendment.clone();
-    longer.charter.rounds += rounds;
+    longer.protocol.rounds += rounds;
     longer
 }

@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use protocol::charter::Rotation;
 use protocol::member::Member;
+use protocol::parameters::Rotation;
 use protocol::privacy::Voids;
 use protocol::{Hash, MemberIndex, Time};
 
 use super::super::ending::{self, MemberChain};
 use super::super::{DiagnosedMember, Diagnosis, Ended, FailureKind, RunFailure};
-use super::{BEAT, BareEvent, BareNode, PATIENCE, Simulator, violated};
+use super::{BareEvent, BareNode, HEARTBEAT, PATIENCE, Simulator, violated};
 
 /// Most events at one moment of virtual time.
 const EVENTS_AT_ONCE: u64 = 20_000;
@@ -52,9 +52,9 @@ impl Simulator<'_> {
         for (at, node) in self.nodes.iter().enumerate() {
             if node.byzantine.is_some() {
                 self.sequence += 1;
-                let first = Time::ZERO + self.random.span(Duration::ZERO, BEAT);
+                let first = Time::ZERO + self.random.span(Duration::ZERO, HEARTBEAT);
                 self.queue
-                    .insert((first, self.sequence), BareEvent::ByzantineBeat(at));
+                    .insert((first, self.sequence), BareEvent::ByzantineHeartbeat(at));
             }
         }
         let mut at_once = 0;
@@ -124,10 +124,10 @@ impl Simulator<'_> {
             return Ok(false);
         };
         let f = self.newest().epoch.roster.faulty() as u32;
-        let view = BEAT * (2 * PATIENCE + 8 * (f + 4));
+        let view = HEARTBEAT * (2 * PATIENCE + 8 * (f + 4));
         let beyond = self.options.faults.beyond > 0;
         // Without its fixed lead a federation need not finish.
-        let excused =
+        let marked_absent =
             beyond || self.options.rotation == Rotation::Fixed || !self.some_group_whole();
         let rounds = if beyond {
             1
@@ -139,7 +139,7 @@ impl Simulator<'_> {
         if at <= healed.max(self.decided) + bound {
             return Ok(false);
         }
-        if excused {
+        if marked_absent {
             return Ok(true);
         }
         Err(FailureKind::NotLive {

@@ -2,7 +2,7 @@
 
 use protocol::MemberIndex;
 
-use super::{BEAT, BareEvent, BareNode, FailureKind, Simulator};
+use super::{BareEvent, BareNode, FailureKind, HEARTBEAT, Simulator};
 
 impl Simulator<'_> {
     /// The first process of a node's member.
@@ -33,7 +33,7 @@ impl Simulator<'_> {
         self.byzantine
             .insert(member(at), behaviours.unwrap_or_default());
         self.pass_to(at, 0);
-        self.schedule(BEAT, BareEvent::ByzantineBeat(at));
+        self.schedule(HEARTBEAT, BareEvent::ByzantineHeartbeat(at));
         self.start(at)
     }
 }

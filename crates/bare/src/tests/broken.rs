@@ -1,7 +1,7 @@
 //! Rules that are broken on purpose are noticed: the checkers can fail. Compiled only in the copy of the
 //! sources in which every rule has a switch: `just mutants federations`.
 
-use protocol::charter::Verification;
+use protocol::parameters::Verification;
 
 use super::masked::{all, is_unsafe, masked, most_colluders, of_three, violated};
 use super::put_back::{only_put_back, six_rounds};

@@ -118,7 +118,7 @@ fn masked_rounds_are_safe_without_members_that_die_at_any_moment() {
         Moment::Phase(Phase::Collecting),
         Moment::Sends(Kind::KeyList),
         Moment::Sends(Kind::MaskedVector),
-        Moment::Sends(Kind::MaskedSheet),
+        Moment::Sends(Kind::MaskedManifest),
         Moment::Sends(Kind::Inclusion),
         Moment::Sends(Kind::Proposal),
         Moment::Sends(Kind::Notarize),

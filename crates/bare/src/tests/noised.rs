@@ -142,12 +142,12 @@ fn a_second_draw_of_a_twin_that_does_not_look_into_the_ledger_is_detected() {
 }
 
 /// Runs with noise in which some members corrupt sums. `changes`: how often the agreement changes.
-fn spoiled(members: usize, behaviour: Behaviour, changes: u32) -> Vec<Ended> {
-    spoiled_sums_of(members, quorum(members), behaviour, changes)
+fn corrupted(members: usize, behaviour: Behaviour, changes: u32) -> Vec<Ended> {
+    corrupted_sums_of(members, quorum(members), behaviour, changes)
 }
 
 /// The same with so many authors of a sum at least.
-fn spoiled_sums_of(
+fn corrupted_sums_of(
     members: usize,
     fewest: usize,
     behaviour: Behaviour,
@@ -173,7 +173,7 @@ fn spoiled_sums_of(
 fn whoever_spoils_noised_sums_now_and_then_spoils_three_under_an_agreement_and_no_more() {
     for behaviour in [Behaviour::WrongStreams, Behaviour::WrongStreamsByTurns] {
         for members in [4, 7] {
-            let ended = spoiled(members, behaviour, 0);
+            let ended = corrupted(members, behaviour, 0);
             let alive = ended.iter().filter(|run| run.dead == 0);
             let mut suspended = 0;
             for run in alive {
@@ -188,7 +188,7 @@ fn whoever_spoils_noised_sums_now_and_then_spoils_three_under_an_agreement_and_n
 
 #[test]
 fn a_change_of_the_agreement_gives_a_new_budget_of_voids() {
-    let ended = spoiled(7, Behaviour::WrongStreamsByTurns, 1);
+    let ended = corrupted(7, Behaviour::WrongStreamsByTurns, 1);
     for run in &ended {
         assert!(run.void <= 3 * run.epochs, "{run:?}");
     }
@@ -205,7 +205,7 @@ fn one_that_spoils_sums_is_found_by_halves_and_the_federation_goes_on_without_it
     let mut found = 0;
     for behaviour in [Behaviour::WrongStreams, Behaviour::WrongStreamsByTurns] {
         for (members, fewest) in [(4, 2), (5, 2), (6, 2), (6, 3)] {
-            let ended = spoiled_sums_of(members, fewest, behaviour, 0);
+            let ended = corrupted_sums_of(members, fewest, behaviour, 0);
             let one = |run: &&Ended| run.byzantine.len() == 1 && run.dead == 0;
             for run in ended.iter().filter(one) {
                 assert!(run.void <= most_searched(members), "{run:?}");
@@ -229,7 +229,7 @@ fn two_that_spoil_sums_end_them_within_the_rounds_of_a_search() {
     let mut several = 0;
     for behaviour in [Behaviour::WrongStreams, Behaviour::WrongStreamsByTurns] {
         for (members, fewest) in [(7, 3), (10, 4)] {
-            let ended = spoiled_sums_of(members, fewest, behaviour, 0);
+            let ended = corrupted_sums_of(members, fewest, behaviour, 0);
             let more = |run: &&Ended| run.byzantine.len() > 1 && run.dead == 0;
             for run in ended.iter().filter(more) {
                 assert_eq!((run.suspended, run.stalled.is_some()), (1, true), "{run:?}");

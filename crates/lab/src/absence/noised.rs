@@ -63,12 +63,12 @@ pub fn noised(
     let refused = |what: &str| Err(RunError::Setup(format!("{}: {what}", scenario.file)));
     let study = study(scenario, options)?;
     let federation = Federation::of(scenario, &study)?;
-    let charter = &federation.epoch.charter;
-    let Some(bound) = bound(charter) else {
+    let protocol = &federation.epoch.protocol;
+    let Some(bound) = bound(protocol) else {
         return refused("its sums have no noise");
     };
     let members = federation.members.len();
-    if charter.rounds < 2 {
+    if protocol.rounds < 2 {
         return refused("this attack needs two rounds at least: set `rounds`");
     }
     let mut found = Vec::new();
@@ -91,7 +91,7 @@ pub fn noised(
     Ok(NoisedAbsence {
         scenario: scenario.name.clone(),
         bound: bound.to_string(),
-        rounds: charter.rounds,
+        rounds: protocol.rounds,
         runs: found.len() as u64,
         numbers,
         cosine: over(&|run| run.differences.iter().sum::<f64>() / members as f64)?,

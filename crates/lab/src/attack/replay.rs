@@ -40,7 +40,7 @@ pub(crate) fn replay(
     let mut base = RoundBase::new(config, &genesis);
     let mut noise = Random::new(seed, "noise of an attacked federation");
     let mut released = Vec::new();
-    for round in 1..=config.member.epoch.charter.rounds {
+    for round in 1..=config.member.epoch.protocol.rounds {
         let failed = |what| RunError::Round { round, what };
         let parts = members.iter();
         let parts = parts.map(|member| noised_part(member, &base, noise.bytes()));

@@ -160,7 +160,7 @@ impl TrainedFederation {
         let TrialModels::Federated(federated) = &self.models else {
             return None;
         };
-        NoiseBound::of(&federated.federation.epoch.charter)
+        NoiseBound::of(&federated.federation.epoch.protocol)
     }
 
     /// The members, then the unseen silos.
@@ -325,7 +325,7 @@ impl TrainedFederation {
         let strategy = &federated.federation.members[0].strategy;
         let equipped = strategy.equip(plain).ok()?;
         let alone = alone(&self.scenario, Params::empty(), place, round);
-        let radius = &self.scenario.charter.radius;
+        let radius = &self.scenario.protocol.radius;
         let state = self.state(round)?;
         let own = given_model(&**strategy, &*equipped, state, radius, &alone).ok()?;
         Some((equipped, own))
@@ -456,7 +456,7 @@ impl Federated {
         let federation = Federation::new(scenario, study, &scenario.strategy, faults)?;
         let (mut reached, began) = (Vec::new(), Instant::now());
         let mut options = Options {
-            memo: true,
+            cache: true,
             threads: 1,
             references: false,
             keep_contributions: keep,

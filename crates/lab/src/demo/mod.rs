@@ -12,7 +12,7 @@ use learn::external::LearnerConfig;
 use mesh::Transport;
 use methods::{Params, Split};
 use protocol::Hash;
-use protocol::charter::RoundMode;
+use protocol::parameters::RoundMode;
 use simulations::{Federation, RunError, Scenario};
 use task::data::{DataSet, SplitConfig, SplitKey, Target};
 use task::schema::TargetColumn;
@@ -122,7 +122,7 @@ pub fn demo(demo: &DemoOptions, scenario: &Scenario) -> Result<(Hash, Vec<DemoMe
     let folder = empty(&demo.folder)?;
     // Nobody signs an agreement under which a member may claim any number of rows.
     let mut scenario = scenario.clone();
-    scenario.charter.rows_declared = true;
+    scenario.protocol.rows_declared = true;
     let places = |count| {
         let ports = ports(demo.base_port, count)?.into_iter();
         let listen = ports.map(|port| demo.transport.addresses("127.0.0.1", port));
@@ -200,7 +200,7 @@ pub fn files(
         let text = to_toml(
             &silo.name,
             scenario.seed,
-            scenario.charter.radius.clone(),
+            scenario.protocol.radius.clone(),
             places.listen[at].clone(),
             (&data, learner_of(scenario, at, &silo.name), scenario.device),
             peers.collect(),
@@ -225,7 +225,7 @@ pub fn files(
 
 /// Makes the ledger of a silo whose rounds have noise, and gives what its configuration says of it.
 fn counted(agreement: &Agreement, own: &Path) -> Result<&'static str, DemoError> {
-    let noise = match agreement.epoch.charter.privacy.mode() {
+    let noise = match agreement.epoch.protocol.privacy.mode() {
         RoundMode::Noised(_, noise) => noise,
         RoundMode::Clear | RoundMode::Named | RoundMode::Masked(_) => return Ok(""),
     };
@@ -272,8 +272,8 @@ fn agreement_of(scenario: &Scenario, federation: &Federation) -> Agreement {
         strategy_config: scenario.strategy.clone(),
         strategy: federation.members[0].strategy.clone(),
         seed: scenario.seed,
-        max_model_norm: scenario.charter.max_model_norm,
-        max_weight: scenario.charter.max_weight,
+        max_model_norm: scenario.protocol.max_model_norm,
+        max_weight: scenario.protocol.max_weight,
         status: StatusFor::Own,
         continues: None,
         questions: Vec::new(),

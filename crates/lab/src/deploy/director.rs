@@ -10,8 +10,8 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
-use protocol::charter::Rotation;
 use protocol::message::Phase;
+use protocol::parameters::Rotation;
 use simulations::Moment;
 
 use super::DeployError;

@@ -32,7 +32,7 @@ pub(super) struct Facts {
     pub(super) notes: Vec<String>,
 }
 
-/// The surroundings of the nodes of one run. What it made is removed when it is dropped.
+/// The environment of the nodes of one run. What it made is removed when it is dropped.
 pub(super) trait Hosting {
     /// Returns where the nodes listen, and reach each other.
     fn places(&self) -> &NodePlaces;

@@ -246,7 +246,7 @@ impl Remote {
         })
     }
 
-    /// The surroundings of one run. Node i is on host i, modulo the number of hosts.
+    /// The environment of one run. Node i is on host i, modulo the number of hosts.
     pub(super) fn ground(&self) -> Result<Hosts, DeployError> {
         let machines = &self.links.machines;
         let port = |node: usize| u16::try_from(usize::from(self.base_port) + node);

@@ -32,7 +32,7 @@ use crate::rotation::{
     self, Deployment, Findings, LabOptions, Laboratory, RotationExperiment, RotationRun,
 };
 use learn::Study;
-use protocol::charter::Rotation;
+use protocol::parameters::Rotation;
 use simulations::{RunError, Scenario};
 use task::data::DataError;
 
@@ -172,7 +172,7 @@ pub fn rotation(mut plan: DeploymentPlan<'_>) -> Result<Laboratory, DeployError>
         for (nth, &policy) in experiment.policies.iter().enumerate() {
             let mut scenario = scenario.clone();
             scenario.seed += seed;
-            scenario.charter.rotation.0 = policy;
+            scenario.protocol.rotation.0 = policy;
             let folder = plan.folder.join(format!("{policy}-{}", scenario.seed));
             let mut ground = prepared.ground(&scenario, names.len())?;
             let trial = run(

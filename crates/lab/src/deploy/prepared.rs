@@ -66,7 +66,7 @@ impl PreparedHosting {
         }
     }
 
-    /// The surroundings of one run.
+    /// The environment of one run.
     pub(super) fn ground(
         &self,
         scenario: &Scenario,

@@ -20,11 +20,11 @@ use std::sync::{Arc, Mutex, mpsc as std_mpsc};
 
 use mesh::{Config, Contact, Transport};
 use protocol::{Hash, MemberIndex, envelope};
-use silo::{Checks, Pool, Surroundings};
+use silo::{Checks, Pool, SiloEnvironment};
 use simulations::network::Traffic;
 use simulations::scenario::Fault;
 use simulations::{
-    Disk, Environment, EnvironmentConfig, Mesh, Own, Recorder, Scenario, StepCut, Tamper,
+    Disk, EnvironmentConfig, EnvironmentFactory, Mesh, Own, Recorder, Scenario, StepCut, Tamper,
 };
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::mpsc;
@@ -230,7 +230,7 @@ impl Loopback {
     }
 }
 
-impl Environment for Loopback {
+impl EnvironmentFactory for Loopback {
     fn mesh(&self) -> Mesh {
         let transport = match self.transport {
             Transport::Quic => "quic",
@@ -243,13 +243,13 @@ impl Environment for Loopback {
         }
     }
 
-    fn start(&mut self, member: MemberIndex, own: Own) -> Result<Surroundings, String> {
+    fn start(&mut self, member: MemberIndex, own: Own) -> Result<SiloEnvironment, String> {
         let network = match self.states[member.at()].ready.take() {
             Some(network) => network,
             None => self.start(member)?,
         };
         let disk = &self.states[member.at()].disk;
-        Ok(Surroundings {
+        Ok(SiloEnvironment {
             network,
             journal: disk.journal(),
             blobs: disk.blobs(),

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use protocol::charter::Rotation;
+use protocol::parameters::Rotation;
 use task::data::DataError;
 
 use super::measure::trial;
@@ -32,7 +32,7 @@ pub struct RotationExperiment {
     /// The faults; `None`: those of the scenario, or [`usual_faults`] where it has none.
     pub faults: Option<Vec<Fault>>,
     /// Virtual time after which a run is given up; `None`: twice the time that the first policy
-    /// takes without faults, and for every kill its pause, patience and forty beats.
+    /// takes without faults, and for every kill its pause, patience and forty heartbeats.
     pub limit: Option<Duration>,
 }
 
@@ -165,13 +165,13 @@ fn begin(
             let first = experiment.policies.first().copied();
             let policy = first.unwrap_or(Rotation::EveryRound);
             let calm = run(scenario, participation, policy, &[], None, threads)?;
-            let beat = scenario.charter.beat.0;
+            let heartbeat = scenario.protocol.heartbeat.0;
             let pause = |fault: &Fault| match fault {
                 Fault::Kill { restart_after, .. } => restart_after.unwrap_or_default(),
                 Fault::Split { at, lasts, .. } => *at + *lasts,
                 Fault::Byzantine { .. } => Duration::ZERO,
             };
-            let each = beat * (scenario.charter.usual_patience() + 40);
+            let each = heartbeat * (scenario.protocol.usual_patience() + 40);
             let pauses = faults.iter().map(|fault| pause(fault) + each);
             Duration::from_secs_f64(2.0 * calm.seconds) + pauses.sum::<Duration>()
         }
@@ -195,12 +195,12 @@ fn run(
     threads: &Arc<Threads>,
 ) -> Result<RotationRun, RunError> {
     let mut scenario = scenario.clone();
-    scenario.charter.rotation.0 = policy;
+    scenario.protocol.rotation.0 = policy;
     let study = &participation.study;
     let federation = Federation::new(&scenario, study, &scenario.strategy, faults)?;
     let mut options = Options {
         // Every signature and hash is verified once for all silos; its cost is modelled for each.
-        memo: true,
+        cache: true,
         limit,
         ..Options::default()
     };

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use protocol::charter::Rotation;
 use protocol::message::Phase;
+use protocol::parameters::Rotation;
 
 use simulations::Moment;
 use simulations::scenario::{Fault, FaultTime, KillTarget};

@@ -58,7 +58,7 @@ pub struct Deployment {
 /// What was found under a policy.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PolicyResult {
-    /// Name of the policy, as in the charter.
+    /// Name of the policy, as in the parameter set.
     pub policy: String,
     /// Rounds of the scenario that were not final when a run ended, over seeds.
     pub rounds_lost: Spread,

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use learn::Study;
-use protocol::charter::Rotation;
+use protocol::parameters::Rotation;
 
 use super::plan::words;
 use super::result::{Laboratory, PolicyResult, RotationRun, gini};

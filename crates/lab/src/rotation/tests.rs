@@ -1,7 +1,7 @@
 #![allow(clippy::unwrap_used)]
 //! Small experiments with the built-in scenario.
 
-use protocol::charter::Rotation;
+use protocol::parameters::Rotation;
 
 use super::*;
 use simulations::scenario::{Overrides, Scenario};

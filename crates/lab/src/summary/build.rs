@@ -109,7 +109,7 @@ pub(crate) fn build(
         harmed: compared.harmed,
         tuning: compared.tuning,
         linkage: protocol.and_then(|run| run.linkage.clone()),
-        noise: NoiseBound::of(&federation.epoch.charter),
+        noise: NoiseBound::of(&federation.epoch.protocol),
         notes,
         rounds,
         losses: reports.losses(),
@@ -177,7 +177,7 @@ fn notes(
             plural(adopted, "model")
         ));
     }
-    let noise = NoiseBound::of(&reports.federation.epoch.charter);
+    let noise = NoiseBound::of(&reports.federation.epoch.protocol);
     notes.extend(noise.map(|noise| noise.sentence()));
     notes.extend(references.notes.clone());
     notes.extend(references.failed.iter().map(|(kind, reason)| {

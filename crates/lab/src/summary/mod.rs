@@ -89,7 +89,7 @@ pub struct Summary {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bytes_messages: Option<u64>,
     /// Bytes of models and outcomes. Without messages those that members would send who check
-    /// everything; none where the charter lets fewer of them check, because then they depend on who leads.
+    /// everything; none where the parameter set lets fewer of them check, because then they depend on who leads.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bytes_blobs: Option<u64>,
     /// The strategy's name.
@@ -118,7 +118,7 @@ pub struct Summary {
     /// How models trained alone were tuned, if they were.
     pub tuning: Option<Tuning>,
     /// How often the authors of models could be recognised from one round to the next; `None` where
-    /// the charter shows names, or no author was in two rounds in a row.
+    /// the parameter set shows names, or no author was in two rounds in a row.
     pub linkage: Option<LinkageResult>,
     /// What the noise of the agreed rounds bounds; `None` where there is none.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -92,7 +92,7 @@ pub(super) fn newcomers(
                 seed,
                 rounds: first..=round,
             };
-            let radius = scenario.charter.radius.clone();
+            let radius = scenario.protocol.radius.clone();
             let (state, strategy) = (after.state.clone(), strategy.clone());
             let silo = silo.name.clone();
             jobs.push(move || {

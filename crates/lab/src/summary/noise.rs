@@ -1,7 +1,7 @@
 //! What the noise of a federation bounds, for its report.
 
 use agreement::bound;
-use protocol::Charter;
+use protocol::ProtocolParameters;
 use serde::{Deserialize, Serialize};
 
 /// With or without one unit, all opened sums are as likely up to a factor e^ε, but for a probability of
@@ -54,8 +54,8 @@ pub(crate) mod or_no_bound {
 
 impl NoiseBound {
     /// That of all agreed rounds; `None` without noise.
-    pub(crate) fn of(charter: &Charter) -> Option<Self> {
-        let bound = bound(charter)?;
+    pub(crate) fn of(protocol: &ProtocolParameters) -> Option<Self> {
+        let bound = bound(protocol)?;
         let finite = |number: f64| Some(number).filter(|number| number.is_finite());
         Some(Self {
             epsilon: finite(bound.epsilon().value()),

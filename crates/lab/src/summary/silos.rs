@@ -242,7 +242,7 @@ impl Context {
             pooled: pooled.and_then(Result::ok),
             failed,
             last: newest.cloned(),
-            radius: scenario.charter.radius.clone(),
+            radius: scenario.protocol.radius.clone(),
         })
     }
 

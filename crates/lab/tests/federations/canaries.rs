@@ -10,7 +10,7 @@ use methods::learner::{
     Capabilities, LearnError, Metrics, Split, Training, UnitGradients, UnitRows, Update, Watch,
 };
 use methods::params::{Layout, Params};
-use protocol::charter::RoundMode;
+use protocol::parameters::RoundMode;
 use simulations::{Federation, Options, Scenario};
 
 const SIZE: CanaryOptions = CanaryOptions {
@@ -49,7 +49,7 @@ fn at(epsilon: f64) -> Scenario {
 fn z(scenario: &Scenario) -> f64 {
     let study = scenario.study(None).unwrap();
     let federation = Federation::of(scenario, &study).unwrap();
-    match federation.epoch.charter.privacy.mode() {
+    match federation.epoch.protocol.privacy.mode() {
         RoundMode::Noised(_, noise) => noise.z.value(),
         other => panic!("{other:?}"),
     }

@@ -1,5 +1,5 @@
 //! Members that die for good, under every strategy: the others finish with one chain, and every
-//! outcome on it follows from its sheet.
+//! outcome on it follows from its manifest.
 
 #![allow(clippy::unwrap_used)]
 

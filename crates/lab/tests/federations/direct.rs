@@ -26,7 +26,7 @@ fn both(what: &str, text: &str, study: Option<&Study>, data: Option<PathBuf>) ->
     let [mesh, direct] = [Surrounding::Virtual, Surrounding::Direct].map(|surrounding| {
         let options = Options {
             data: data.clone(),
-            memo: true,
+            cache: true,
             threads: 2,
             references: false,
             surrounding,
@@ -157,7 +157,7 @@ fn drawn_members_alone_train_under_every_strategy_and_nobody_waits_for_the_other
         assert!(drawn.len() > 1, "{what}: {drawn:?}");
         let scenario = Scenario::parse("toy.toml", &text).unwrap();
         let options = Options {
-            memo: true,
+            cache: true,
             references: false,
             ..Options::default()
         };
@@ -169,7 +169,7 @@ fn drawn_members_alone_train_under_every_strategy_and_nobody_waits_for_the_other
     }
 }
 
-fn patients(strategy: &str, charter: &str, more: &str) -> String {
+fn patients(strategy: &str, protocol: &str, more: &str) -> String {
     format!(
         "name = \"patients\"
         seed = 3
@@ -186,7 +186,7 @@ fn patients(strategy: &str, charter: &str, more: &str) -> String {
         heartbeat = \"1s\"
         straggler-timeout = 30
         radius = {{ folds = 3, grid = [0.01, 0.1] }}
-        {charter}
+        {protocol}
         [strategy]
         {strategy}
         training = {{ epochs = 3, batch = 16, optimiser = {{ name = \"sgd\", rate = 0.5 }} }}

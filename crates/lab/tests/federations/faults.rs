@@ -320,9 +320,9 @@ fn members_that_sign_by_keyed_hashes_do_the_same_under_every_behaviour() {
     let killed =
         "[[fault]]\nkill = \"lead\"\nphase = \"deciding\"\nround = 2\nrestart-after = \"10s\"\n";
     for (seed, faults) in byzantine.chain([String::new(), killed.into()]).enumerate() {
-        let run = |memo, signatures| {
+        let run = |cache, signatures| {
             let options = Options {
-                memo,
+                cache,
                 signatures,
                 threads: 2,
                 ..Options::default()

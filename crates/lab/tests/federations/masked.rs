@@ -355,9 +355,9 @@ fn the_report_of_masked_rounds_has_the_references_and_says_nothing_of_names() {
 #[test]
 fn fewer_contributions_than_a_quorum_are_refused_and_more_are_kept_to() {
     let with = |least: u16| {
-        let charter = format!("straggler-timeout = 30\n        min-contributions = {least}");
+        let protocol = format!("straggler-timeout = 30\n        min-contributions = {least}");
         let text = text("fedavg", MASKED, "weight = \"equal\"")
-            .replace("straggler-timeout = 30", &charter);
+            .replace("straggler-timeout = 30", &protocol);
         let scenario = Scenario::parse("toy.toml", &text).unwrap();
         Federation::new(&scenario, &toys(5), &scenario.strategy, &[])
     };
@@ -367,5 +367,5 @@ fn fewer_contributions_than_a_quorum_are_refused_and_more_are_kept_to() {
         "{refused}"
     );
     let kept = with(5).unwrap_or_else(|error| panic!("{error}"));
-    assert_eq!(kept.epoch.charter.min_contributions, 5);
+    assert_eq!(kept.epoch.protocol.min_contributions, 5);
 }

@@ -26,7 +26,7 @@ fn play(head: &str, strategy: &str, rate: f64, data: Option<PathBuf>) -> Result<
     let scenario = Scenario::parse("outside.toml", &text).unwrap();
     let options = Options {
         data,
-        memo: true,
+        cache: true,
         ..Options::default()
     };
     run(&scenario, options).map_err(|error| error.to_string())

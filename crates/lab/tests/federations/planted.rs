@@ -34,7 +34,7 @@ training = {{ epochs = 5, batch = 8, optimiser = {{ name = "sgd", rate = 0.03 }}
     let scenario = Scenario::parse("planted.toml", &text).unwrap();
     let options = Options {
         threads: 1,
-        memo: true,
+        cache: true,
         references: false,
         ..Options::default()
     };

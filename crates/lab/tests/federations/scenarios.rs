@@ -18,11 +18,11 @@ fn folder() -> Option<PathBuf> {
     folder
 }
 
-fn play(name: &str, memo: bool, references: bool, data: Option<PathBuf>) -> Summary {
+fn play(name: &str, cache: bool, references: bool, data: Option<PathBuf>) -> Summary {
     let scenario = Scenario::load(name).unwrap();
     let options = Options {
         data,
-        memo,
+        cache,
         // The trace is the same, then, whoever checks.
         signatures: Signatures::Ed25519,
         references,
@@ -70,17 +70,17 @@ fn the_default_scenario_improves_on_training_alone_with_two_coalitions() {
 
 #[test]
 fn a_shared_cache_of_checks_changes_only_how_many_are_computed() {
-    let (all, memo) = (
+    let (all, cache) = (
         play("diabetes", false, false, None),
         play("diabetes", true, false, None),
     );
     assert_eq!(
         (&all.trace, &all.rounds, all.bytes),
-        (&memo.trace, &memo.rounds, memo.bytes)
+        (&cache.trace, &cache.rounds, cache.bytes)
     );
-    let (all, memo) = (all.checks.unwrap(), memo.checks.unwrap());
-    assert!(memo.signatures < all.signatures);
-    assert!(memo.bytes_hashed < all.bytes_hashed);
+    let (all, cache) = (all.checks.unwrap(), cache.checks.unwrap());
+    assert!(cache.signatures < all.signatures);
+    assert!(cache.bytes_hashed < all.bytes_hashed);
 }
 
 #[test]
@@ -128,7 +128,7 @@ fn null_training_adds_constants_to_the_model() {
     let summary = run(
         &scenario,
         Options {
-            memo: true,
+            cache: true,
             ..Options::default()
         },
     )

@@ -58,7 +58,7 @@ fn no_hospital_serves_a_worse_model_than_its_own() {
         for seed in 1..=splits {
             let options = Options {
                 data: Some(data.clone()),
-                memo: true,
+                cache: true,
                 ..Options::default()
             };
             let summary = run(&heart(seed, rounds, strategy), options).unwrap();
@@ -103,7 +103,7 @@ fn diabetes(strategy: &str, validation: f64, rate: f64) -> Summary {
     );
     let scenario = Scenario::parse("diabetes.toml", &text).unwrap();
     let options = Options {
-        memo: true,
+        cache: true,
         ..Options::default()
     };
     run(&scenario, options).unwrap()
@@ -316,7 +316,7 @@ fn silos_that_decide_together_keep_most_of_the_gain() {
             );
             let scenario = Scenario::parse("few.toml", &text).unwrap();
             let options = Options {
-                memo: true,
+                cache: true,
                 ..Options::default()
             };
             for silo in run(&scenario, options).unwrap().silos {
@@ -400,7 +400,7 @@ fn a_model_of_pooled_rows_is_better_than_training_alone() {
     let summary = run(
         &scenario,
         Options {
-            memo: true,
+            cache: true,
             ..Options::default()
         },
     )

@@ -148,7 +148,7 @@ fn measure(what: &str, scenario: impl Fn(u64) -> String) -> Option<MeasuredSums>
     for seed in 1..=seeds.unwrap_or(SEEDS) {
         let options = Options {
             data: std::env::var_os("ROTA_DATA").map(PathBuf::from),
-            memo: true,
+            cache: true,
             ..Options::default()
         };
         let scenario = Scenario::parse("measured.toml", &scenario(seed)).unwrap();

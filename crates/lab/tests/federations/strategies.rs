@@ -289,7 +289,7 @@ fn every_strategy_learns_real_digits() {
         let scenario = Scenario::parse("digits.toml", &text).unwrap();
         let options = Options {
             data: Some(data.clone()),
-            memo: true,
+            cache: true,
             references: false,
             ..Options::default()
         };

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use methods::strategy::{OwnRadius, Participant, Scored, StrategyConfig, build};
-use methods::{Learner, ModelEntry, Params, Scores, Sheet, Split, State, Strategy};
+use methods::{Learner, LoadedManifest, ModelEntry, Params, Scores, Split, State, Strategy};
 
 /// Silos that all take part in every round.
 pub(crate) struct ExampleFederation {
@@ -105,10 +105,10 @@ impl ExampleFederation {
             }
             scores = Some(Scores::from_rows(&rows)?);
         }
-        let sheet = Sheet { entries, scores };
-        let decision = strategy.decide(&self.state, &sheet, round)?;
-        strategy.check(&self.state, &sheet, &decision, round)?;
-        let outcome = strategy.settle(&self.state, &sheet, &decision, round)?;
+        let manifest = LoadedManifest { entries, scores };
+        let decision = strategy.decide(&self.state, &manifest, round)?;
+        strategy.check(&self.state, &manifest, &decision, round)?;
+        let outcome = strategy.settle(&self.state, &manifest, &decision, round)?;
         self.changes += u64::from(!same_groups(&self.coalitions, &outcome.assignment));
         self.coalitions = outcome.assignment;
         self.state = outcome.state;

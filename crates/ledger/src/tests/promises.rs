@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::time::{Duration, Instant};
 
 use privacy::accountant::Accountant;
-use protocol::charter::{self, Masked, Noise, Privacy, Real, Release, Sums};
+use protocol::parameters::{self, Masked, Noise, Privacy, Real, Release, Sums};
 
 use super::*;
 use crate::{CostError, Ledger, LedgerError, Limit};
@@ -284,7 +284,7 @@ fn a_contribution_costs_what_the_agreement_says_of_noise() {
             smallest_sum: fewest,
             sums: Sums::Noised(Noise {
                 release: Release::Steps,
-                unit: charter::Unit::Person("patient".into()),
+                unit: parameters::Unit::Person("patient".into()),
                 clip: Real::new(1.0),
                 z: Real::new(20.0),
                 delta: Real::new(1e-5),

@@ -5,7 +5,7 @@
 //! silo, and meanwhile the swarm is not polled, so that its connections stop reading.
 
 mod events;
-mod greeting;
+mod handshake;
 mod judging;
 mod outside;
 mod relays;
@@ -37,7 +37,7 @@ use crate::dial::{self, Dialer, Resolved};
 use crate::door::{Crowd, Door};
 use crate::gossip::{self, PublishBy, PublishedFrames};
 use crate::guests::Guests;
-use crate::hello::{Greeted, OwnGreeting};
+use crate::hello::{Greeted, OwnHandshake};
 use crate::members::{Members, Peer};
 use crate::notices::{Notice, NoticeFilter};
 use crate::peers::Peers;
@@ -47,7 +47,7 @@ use crate::relaying::Slots;
 use crate::streams::StreamOpener;
 use crate::twins::Twins;
 
-use greeting::OwnKeySearch;
+use handshake::OwnKeySearch;
 use judging::WaitingFrames;
 use outside::Awaited;
 
@@ -109,10 +109,10 @@ pub(crate) struct Node {
     /// Readers and writers of frames, and blobs being served.
     tasks: JoinSet<()>,
     opener: StreamOpener,
-    /// Greetings under way.
-    greetings: JoinSet<Option<Greeted>>,
-    /// What this node says in greetings.
-    card: OwnGreeting,
+    /// Handshakes under way.
+    handshakes: JoinSet<Option<Greeted>>,
+    /// What this node says in handshakes.
+    card: OwnHandshake,
     /// What it answers to challenges.
     rehearsal: Rehearsal,
     /// The other key with which each member checks addresses while its node runs.
@@ -190,7 +190,7 @@ impl Node {
                 Some(Ok((member, resolved))) = self.resolving.join_next() => {
                     self.dial(member, resolved);
                 }
-                Some(greeted) = self.greetings.join_next() => {
+                Some(greeted) = self.handshakes.join_next() => {
                     if let Ok(Some(greeted)) = greeted {
                         self.greeted(greeted);
                     }

@@ -14,7 +14,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
-use super::greeting::OwnKeySearch;
+use super::handshake::OwnKeySearch;
 use super::judging::WaitingFrames;
 use super::outside::Awaited;
 use super::{Ends, Node};
@@ -27,7 +27,7 @@ use crate::direct::{self, Reader};
 use crate::door::{Crowd, Door};
 use crate::gossip;
 use crate::guests::Guests;
-use crate::hello::OwnGreeting;
+use crate::hello::OwnHandshake;
 use crate::listening::listening;
 use crate::members::Members;
 use crate::notices::NoticeFilter;
@@ -68,7 +68,7 @@ impl Node {
         roster: &[Contact],
     ) -> Result<(Self, Ends), MeshError> {
         let program = config.program.clone();
-        let card = OwnGreeting::new(config.federation, program, &secret, config.instance);
+        let card = OwnHandshake::new(config.federation, program, &secret, config.instance);
         let key = Keypair::ed25519_from_bytes(secret)
             .map_err(|error| MeshError::Start(format!("its key: {error}")))?;
         let (own, others) = places(roster, own_key(&key)?)?;
@@ -120,7 +120,7 @@ impl Node {
             fetches: JoinSet::new(),
             tasks: JoinSet::new(),
             opener,
-            greetings: JoinSet::new(),
+            handshakes: JoinSet::new(),
             card,
             rehearsal: config.rehearsal.clone(),
             probes: BTreeMap::new(),

@@ -143,7 +143,7 @@ async fn nodes_of_different_versions_with_a_common_format_in_force_work_together
     for mesh in [&mut host, &mut other] {
         wait(mesh, up).await;
     }
-    // A check of the host shows its version. The greeting before it was answered, with no notice.
+    // A check of the host shows its version. The handshake before it was answered, with no notice.
     let met = look(probe_key(&secret(1)), ours(), 0, &host).await.unwrap();
     assert_eq!(met.program, new);
     assert!(host.notices.try_recv().is_err() && other.notices.try_recv().is_err());

@@ -1,11 +1,11 @@
 //! Strategies in which the lead has nothing to choose: the assignment follows from the state and
-//! the sheet, and the models from the assignment.
+//! the manifest, and the models from the assignment.
 
 use std::sync::Arc;
 
 use super::{
-    DecideError, Decision, EquipError, ModelEntry, Names, Newcomer, Objection, Outcome, OwnRadius,
-    Participant, Plan, SettleError, Sheet, State, Strategy, Watch,
+    DecideError, Decision, EquipError, LoadedManifest, ModelEntry, Names, Newcomer, Objection,
+    Outcome, OwnRadius, Participant, Plan, SettleError, State, Strategy, Watch,
 };
 use crate::learner::{LearnError, Learner, Task, Training, Update};
 use crate::params::{Layout, Params};
@@ -103,17 +103,22 @@ pub trait AssignAndAggregate: Send + Sync {
         entry.admit_rows(self.by_rows())
     }
 
-    /// The coalition of every entry, in bundle order: by default coalition 0 for all. The same on
+    /// The coalition of every entry, in contribution list order: by default coalition 0 for all. The same on
     /// every machine.
     ///
     /// # Errors
-    /// [`DecideError`] if the sheet cannot be used.
-    fn assign(&self, state: &State, sheet: &Sheet, round: u64) -> Result<Vec<u32>, DecideError> {
+    /// [`DecideError`] if the manifest cannot be used.
+    fn assign(
+        &self,
+        state: &State,
+        manifest: &LoadedManifest,
+        round: u64,
+    ) -> Result<Vec<u32>, DecideError> {
         let _ = (state, round);
         if self.by_rows() {
-            sheet.require_rows()?;
+            manifest.require_rows()?;
         }
-        Ok(vec![0; sheet.entries.len()])
+        Ok(vec![0; manifest.entries.len()])
     }
 
     /// The rule of [`assign`](Self::assign) in one clause, for a member that refuses a decision.
@@ -125,11 +130,11 @@ pub trait AssignAndAggregate: Send + Sync {
     /// of it. The same bits on every machine.
     ///
     /// # Errors
-    /// [`SettleError`] if the sheet or the assignment cannot be used.
+    /// [`SettleError`] if the manifest or the assignment cannot be used.
     fn aggregate(
         &self,
         state: &State,
-        sheet: &Sheet,
+        manifest: &LoadedManifest,
         assignment: &[u32],
         round: u64,
     ) -> Result<State, SettleError>;
@@ -215,34 +220,39 @@ impl<M: AssignAndAggregate> Strategy for M {
         AssignAndAggregate::admit(self, entry, round)
     }
 
-    fn decide(&self, state: &State, sheet: &Sheet, round: u64) -> Result<Decision, DecideError> {
-        sheet.not_empty()?;
-        Ok(Decision::fixed(self.assign(state, sheet, round)?))
+    fn decide(
+        &self,
+        state: &State,
+        manifest: &LoadedManifest,
+        round: u64,
+    ) -> Result<Decision, DecideError> {
+        manifest.not_empty()?;
+        Ok(Decision::fixed(self.assign(state, manifest, round)?))
     }
 
     fn check(
         &self,
         state: &State,
-        sheet: &Sheet,
+        manifest: &LoadedManifest,
         decision: &Decision,
         round: u64,
     ) -> Result<(), Objection> {
-        sheet.not_empty()?;
-        decision.must_be_fixed(&self.assign(state, sheet, round)?, self.rule())
+        manifest.not_empty()?;
+        decision.must_be_fixed(&self.assign(state, manifest, round)?, self.rule())
     }
 
     fn settle(
         &self,
         state: &State,
-        sheet: &Sheet,
+        manifest: &LoadedManifest,
         decision: &Decision,
         round: u64,
     ) -> Result<Outcome, SettleError> {
-        sheet.not_empty()?;
-        sheet.fits(&decision.assignment)?;
+        manifest.not_empty()?;
+        manifest.fits(&decision.assignment)?;
         Ok(Outcome {
             assignment: decision.assignment.clone(),
-            state: self.aggregate(state, sheet, &decision.assignment, round)?,
+            state: self.aggregate(state, manifest, &decision.assignment, round)?,
         })
     }
 

@@ -7,7 +7,7 @@ use crate::coalitions::proof::Proof;
 /// The lead's choice of who learns with whom.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Decision {
-    /// Coalition of every entry, in bundle order. Where a round forms coalitions, they are
+    /// Coalition of every entry, in contribution list order. Where a round forms coalitions, they are
     /// numbered 0.. in the order of their first entry, and none is empty. Where coalitions are
     /// carried over from earlier rounds they keep their numbers (the indices of
     /// [`State::models`](crate::State::models)), and one may have no entry.
@@ -80,10 +80,10 @@ pub enum DecideError {
     /// No entry at all.
     #[error("no contributions: there is nothing to decide")]
     NoEntries,
-    /// The plan asked for scores and the sheet has none.
+    /// The plan asked for scores and the manifest has none.
     #[error("the strategy decides from a cross-evaluation, and the sheet has no scores")]
     NoScores,
-    /// The score matrix belongs to another bundle.
+    /// The score matrix belongs to another contribution list.
     #[error("the sheet has {entries} contributions and scores of {scored}")]
     Scores {
         /// Contributions at hand.
@@ -94,7 +94,7 @@ pub enum DecideError {
     /// The plan asked for numbers of rows and an entry has none.
     #[error("entry {entry} lacks its number of training rows")]
     NoWeight {
-        /// Position in the bundle.
+        /// Position in the contribution list.
         entry: usize,
     },
     /// No decision of which enough is proven.
@@ -112,7 +112,7 @@ pub enum DecideError {
     /// An entry that [`Strategy::admit`](crate::Strategy::admit) would have refused.
     #[error("entry {entry}: {reason}")]
     Unusable {
-        /// Position in the bundle.
+        /// Position in the contribution list.
         entry: usize,
         /// What is wrong with it.
         reason: String,
@@ -132,9 +132,9 @@ impl DecideError {
 /// Why a member does not accept a decision.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum Objection {
-    /// The sheet itself admits no decision.
+    /// The manifest itself admits no decision.
     #[error(transparent)]
-    Sheet(#[from] DecideError),
+    LoadedManifest(#[from] DecideError),
     /// The decision is not a numbered grouping of the entries, or breaks the strategy's rules.
     #[error("the decision breaks the strategy's rules: {0}")]
     Infeasible(String),

@@ -1,6 +1,6 @@
 //! A bound on the share that one contribution may have in the sum of weights.
 
-use super::Sheet;
+use super::LoadedManifest;
 
 /// Lowers weights until none has more than `share` of the sum of all, with `0 < share ≤ 1`.
 ///
@@ -39,9 +39,9 @@ pub fn capped(weights: &[u64], share: f64) -> Vec<u64> {
     weights.iter().map(|&weight| weight.min(cap)).collect()
 }
 
-impl Sheet {
-    /// The sheet with weights lowered to a share of their sum, as [`capped`] does; unchanged without a
-    /// share. All strategies take weights from the sheet, so the bound holds under each of them.
+impl LoadedManifest {
+    /// The manifest with weights lowered to a share of their sum, as [`capped`] does; unchanged without a
+    /// share. All strategies take weights from the manifest, so the bound holds under each of them.
     pub fn with_max_weight(mut self, share: Option<f64>) -> Self {
         let Some(share) = share else { return self };
         let weights: Vec<u64> = self.entries.iter().filter_map(|e| e.weight).collect();

@@ -2,7 +2,7 @@
 //! know, so that any member can lead any round and every member can check the result.
 //!
 //! This folder holds the contract: [`Strategy`] and what passes through it, from the [`Plan`] of
-//! a round over the [`Sheet`] of contributions and the lead's [`Decision`] to the [`Outcome`].
+//! a round over the [`LoadedManifest`] of contributions and the lead's [`Decision`] to the [`Outcome`].
 //! The methods are in folders of their own:
 //!
 //! - `server`: methods that differ in what is computed from the contributions. `one_model` makes
@@ -18,6 +18,7 @@ mod decision;
 mod draws;
 mod equip_error;
 mod fitting;
+mod manifest;
 mod max_weight;
 mod memory;
 mod newcomer;
@@ -27,7 +28,6 @@ mod participant;
 mod plan;
 mod search;
 mod server;
-mod sheet;
 mod state;
 pub(crate) mod wrappers;
 
@@ -59,6 +59,7 @@ pub use decision::{Claim, DecideError, Decision, Objection};
 pub use draws::SAMPLING_SEED;
 pub use equip_error::EquipError;
 pub use fitting::{FitRule, Fitting};
+pub use manifest::{LoadedManifest, ModelEntry, Scores, ScoresError};
 pub use max_weight::capped;
 pub use memory::{Edges, Kept, Memory};
 pub use newcomer::{Newcomer, least_loss};
@@ -90,7 +91,6 @@ pub use server::one_model::hierarchical::Hierarchical;
 pub use server::one_model::maxfl::{Appeal, MaxFl};
 pub use server::one_model::superquantile::Superquantile;
 pub use server::one_model::tfl::Tfl;
-pub use sheet::{ModelEntry, Scores, ScoresError, Sheet};
 pub use state::State;
 pub use wrappers::altered_decisions::with_altered_decisions;
 pub use wrappers::asking::{QuestionRounds, QuestionState, QuestionsFirst, answer_size};
@@ -205,14 +205,14 @@ pub trait Strategy: Send + Sync {
         model.clone()
     }
 
-    /// All layouts that contributions of any round can have: a charter has to allow the largest of
+    /// All layouts that contributions of any round can have: a parameter set has to allow the largest of
     /// them. By default the model's.
     fn layouts(&self, model: &Arc<Layout>, summary: Option<&Arc<Layout>>) -> Vec<Arc<Layout>> {
         let _ = summary;
         vec![model.clone()]
     }
 
-    /// Returns whether a contribution that passed the [`Gate`](crate::params::Gate) may enter the bundle
+    /// Returns whether a contribution that passed the [`Gate`](crate::params::Gate) may enter the contribution list
     /// of a round. A lead asks before it gives a receipt, so that one unusable contribution is
     /// refused by itself and does not cost all members the round.
     ///
@@ -236,19 +236,24 @@ pub trait Strategy: Send + Sync {
     /// The lead's choice. May use any effort; need not be the same on every machine.
     ///
     /// # Errors
-    /// [`DecideError`] if the sheet admits no decision.
-    fn decide(&self, state: &State, sheet: &Sheet, round: u64) -> Result<Decision, DecideError>;
+    /// [`DecideError`] if the manifest admits no decision.
+    fn decide(
+        &self,
+        state: &State,
+        manifest: &LoadedManifest,
+        round: u64,
+    ) -> Result<Decision, DecideError>;
 
-    /// The merges that lead to groups of the entries of a sheet, for those who look at a run; no round needs
-    /// them. `None` where entries are not merged, or no groups are formed in this round: then `sheet` is not
+    /// The merges that lead to groups of the entries of a manifest, for those who look at a run; no round needs
+    /// them. `None` where entries are not merged, or no groups are formed in this round: then `manifest` is not
     /// asked for, because making it takes reading all models.
     fn merge_tree(
         &self,
         state: &State,
-        sheet: &dyn Fn() -> Option<Sheet>,
+        manifest: &dyn Fn() -> Option<LoadedManifest>,
         round: u64,
     ) -> Option<MergeTree> {
-        let _ = (state, sheet, round);
+        let _ = (state, manifest, round);
         None
     }
 
@@ -260,7 +265,7 @@ pub trait Strategy: Send + Sync {
     fn check(
         &self,
         state: &State,
-        sheet: &Sheet,
+        manifest: &LoadedManifest,
         decision: &Decision,
         round: u64,
     ) -> Result<(), Objection>;
@@ -268,16 +273,16 @@ pub trait Strategy: Send + Sync {
     /// The outcome of a decision: a fixed order of operations, the same bits everywhere.
     ///
     /// # Errors
-    /// [`SettleError`] if decision and sheet do not fit each other.
+    /// [`SettleError`] if decision and manifest do not fit each other.
     fn settle(
         &self,
         state: &State,
-        sheet: &Sheet,
+        manifest: &LoadedManifest,
         decision: &Decision,
         round: u64,
     ) -> Result<Outcome, SettleError>;
 
-    /// Returns whether the federation ends with this state, before the last round of its charter. By default
+    /// Returns whether the federation ends with this state, before the last round of its parameter set. By default
     /// it does not.
     fn ends(&self, state: &State) -> bool {
         let _ = state;
@@ -322,7 +327,7 @@ pub fn equip(
     Ok(learner)
 }
 
-/// The most bytes that a silo contributes to a round: what a charter has to allow.
+/// The most bytes that a silo contributes to a round: what a parameter set has to allow.
 pub fn largest_contribution(strategy: &dyn Strategy, learner: &dyn Learner) -> u64 {
     let (model, summary) = (learner.layout(), summary_layout(learner));
     let layouts = strategy.layouts(&model, summary.as_ref());

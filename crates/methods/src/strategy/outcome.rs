@@ -7,7 +7,7 @@ use crate::params::MeanError;
 /// The outcome of a round that all members adopt, the same bits on every member.
 #[derive(Debug, Clone)]
 pub struct Outcome {
-    /// Coalition of every entry, in bundle order.
+    /// Coalition of every entry, in contribution list order.
     pub assignment: Vec<u32>,
     /// The models by coalition and what the strategy remembers.
     pub state: State,
@@ -16,12 +16,12 @@ pub struct Outcome {
 /// Why an outcome could not be computed.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum SettleError {
-    /// The decision does not fit the sheet.
+    /// The decision does not fit the manifest.
     #[error("the decision assigns {assigned} entries, the sheet has {entries}")]
     Mismatch {
         /// Length of the assignment.
         assigned: usize,
-        /// Entries of the sheet.
+        /// Entries of the manifest.
         entries: usize,
     },
     /// The decision names a coalition that cannot be.
@@ -35,7 +35,7 @@ pub enum SettleError {
     Aggregation(#[from] AggregationError),
     /// An entry lacks what the plan asked for.
     #[error(transparent)]
-    Sheet(#[from] DecideError),
+    LoadedManifest(#[from] DecideError),
     /// A summary does not describe usable columns.
     #[error("{0}")]
     Summary(String),

@@ -42,6 +42,6 @@ impl Plan {
 pub enum Names {
     /// Entries stay nameless.
     Removed,
-    /// State is keyed by member; the charter must show names.
+    /// State is keyed by member; the parameter set must show names.
     Shown,
 }

@@ -7,7 +7,6 @@
 
 use bytes::Bytes;
 
-use crate::charter::{CharterError, Epoch, Genesis};
 use crate::codec::CodecError;
 use crate::envelope::{self, OpenError, Opened};
 use crate::epochs::Epochs;
@@ -17,6 +16,7 @@ use crate::frame::Frame;
 use crate::hash::Hash;
 use crate::identity::{SignatureClaim, Verifier};
 use crate::message::Message;
+use crate::parameters::{Epoch, Genesis, ParametersError};
 use crate::roster::MemberIndex;
 use crate::verify::Known;
 
@@ -44,7 +44,7 @@ pub enum LineageError {
     Unspoken(u32),
     /// A genesis that no federation can have.
     #[error("the genesis of the federation cannot be used: {0}")]
-    Charter(#[from] CharterError),
+    ProtocolParameters(#[from] ParametersError),
     /// A passage that does not follow the epoch before it.
     #[error("change {nth} of the agreement is not proven: {why}")]
     Passage {
@@ -67,7 +67,7 @@ impl Lineage {
             .map_or(&epochs.now, |(epoch, _)| epoch);
         let genesis = Genesis {
             silos: first.roster.silos().to_vec(),
-            charter: first.charter.clone(),
+            protocol: first.protocol.clone(),
         };
         let sealed = epochs.answers().into_iter();
         Self {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::*;
 use crate::envelope::tests::{epoch, key, passage};
-use crate::envelope::{seal, seal_passage};
+use crate::envelope::{sign, sign_passage};
 use crate::identity::Strict;
 use crate::message::Body;
 
@@ -30,7 +30,7 @@ fn vote(epoch: &Epoch, by: u16, finalize: bool) -> Bytes {
     } else {
         Body::Nullify
     };
-    seal(epoch, &key(by), 0, 7, MemberIndex(by), body).1
+    sign(epoch, &key(by), 0, 7, MemberIndex(by), body).1
 }
 
 fn proven(epochs: &[Epoch], one: &[u8], other: &[u8]) -> Result<(Hash, MemberIndex), Unproven> {
@@ -78,7 +78,7 @@ fn a_lineage_binds_every_epoch_to_the_id_of_the_federation() {
     let mut unproven = passage(&epochs[0]);
     unproven.proof.votes = unproven.proof.votes[1..].into();
     let unproven = Lineage {
-        passages: vec![seal_passage(&epochs[0], &unproven)],
+        passages: vec![sign_passage(&epochs[0], &unproven)],
         ..lineage.clone()
     };
     let why = unproven.epochs(&Strict).unwrap_err();

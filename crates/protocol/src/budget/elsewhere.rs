@@ -1,7 +1,7 @@
 //! Frames of other epochs, and neighbours that are no members of this one.
 //!
 //! A frame of another epoch is not opened; its neighbour is answered with what leads it to the present
-//! epoch. An honest neighbour that is behind sends what it repeats with every beat, until it has the
+//! epoch. An honest neighbour that is behind sends what it repeats with every heartbeat, until it has the
 //! answer. A former member that waits to be admitted again asks now and then in the present epoch,
 //! where it gets no answer.
 
@@ -10,7 +10,7 @@ use super::{Budget, Denied, Purse};
 use crate::roster::MemberIndex;
 use crate::time::Time;
 
-/// Answers to all former members in one beat.
+/// Answers to all former members in one heartbeat.
 const GUESTS: u64 = 4;
 
 impl Budget {
@@ -30,8 +30,8 @@ impl Budget {
         Ok(())
     }
 
-    /// Whether a neighbour in another epoch may be answered now: about once a beat, and former members
-    /// a few times a beat all together.
+    /// Whether a neighbour in another epoch may be answered now: about once a heartbeat, and former members
+    /// a few times a heartbeat all together.
     pub fn may_answer(&mut self, now: Time, to: MemberIndex) -> bool {
         let all = self.answer_rate(GUESTS);
         let (own, _) = self.refilled(now, to, Purse::Led);
@@ -50,13 +50,13 @@ impl Budget {
         true
     }
 
-    /// Frames of other epochs by neighbour: what one member repeats with every beat to one other.
+    /// Frames of other epochs by neighbour: what one member repeats with every heartbeat to one other.
     pub(super) fn elsewhere_rate(&self) -> Rate {
         let n = self.members as u64;
         Rate {
             burst: 128 + 8 * n,
             tokens: 16 + 4 * n,
-            span: self.beat,
+            span: self.heartbeat,
             per_view: 0,
         }
     }
@@ -66,7 +66,7 @@ impl Budget {
         Rate {
             burst: tokens,
             tokens,
-            span: self.beat,
+            span: self.heartbeat,
             per_view: 0,
         }
     }

@@ -8,15 +8,15 @@
 //! | budget of | pays for | is refilled |
 //! |---|---|---|
 //! | a neighbour | signature checks | by [`CHECKS`] a second, and with every view entered by what one view of all members costs |
-//! | a neighbour | evidence and passages; requests for blobs | a little every beat; for blobs also with every view |
+//! | a neighbour | evidence and passages; requests for blobs | a little every heartbeat; for blobs also with every view |
 //! | a neighbour | SyncResponses | by one for every question that was sent to it |
-//! | a neighbour | frames of other epochs, of whatever kind; answers to them | with every beat |
-//! | all former members | answers to frames of other epochs | a few with every beat |
-//! | a signer | each kind of message | by what an honest member sends in one beat, and in one view |
+//! | a neighbour | frames of other epochs, of whatever kind; answers to them | with every heartbeat |
+//! | all former members | answers to frames of other epochs | a few with every heartbeat |
+//! | a signer | each kind of message | by what an honest member sends in one heartbeat, and in one view |
 //!
-//! Budgets are also refilled by views, because a fast federation ends hundreds of views in one beat.
+//! Budgets are also refilled by views, because a fast federation ends hundreds of views in one heartbeat.
 //! No single member can make others enter a new view, so none can refill its own budget that way.
-//! Votes of views without a certificate are sent again with every beat, so their budget grows with
+//! Votes of views without a certificate are sent again with every heartbeat, so their budget grows with
 //! the views since the last final block.
 //!
 //! A message that does not open costs its neighbour several times the checks that it caused, and
@@ -38,10 +38,10 @@ mod tests;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use crate::charter::Epoch;
 use crate::envelope::{OpenError, Opened};
 use crate::frame::{Frame, Header};
 use crate::message::{Allowance, Body, Kind, SignatureChecks};
+use crate::parameters::Epoch;
 use crate::roster::MemberIndex;
 use crate::time::Time;
 
@@ -207,7 +207,7 @@ pub struct Budget {
     members: usize,
     faulty: u64,
     quorum: usize,
-    beat: Duration,
+    heartbeat: Duration,
     /// When all budgets were full.
     started: Time,
     /// Whether rounds are masked. Certificates of their outcomes may be of earlier views.
@@ -233,8 +233,8 @@ impl Budget {
             members,
             faulty: epoch.roster.faulty() as u64,
             quorum: epoch.roster.quorum(),
-            beat: epoch.beat(),
-            masked: epoch.charter.privacy.masked().is_some(),
+            heartbeat: epoch.heartbeat(),
+            masked: epoch.protocol.privacy.masked().is_some(),
             view: 0,
             last_final: 0,
             views: 0,
@@ -544,7 +544,7 @@ impl Budget {
         Rate {
             burst: 2 * self.faulty + 2,
             tokens: 1,
-            span: self.beat,
+            span: self.heartbeat,
             per_view: 0,
         }
     }
@@ -556,26 +556,26 @@ impl Budget {
         Rate {
             burst: BLOB_REQUESTS.max(8 * n),
             tokens: 4 * n,
-            span: self.beat,
+            span: self.heartbeat,
             per_view: 4 * n,
         }
     }
 
     /// Messages of a kind by signer. Per view: those that it sends once, and again after each of the
-    /// f + 1 reissues of a sheet. Per beat: those that it repeats, with room for beats out of step.
+    /// f + 1 reissues of a manifest. Per heartbeat: those that it repeats, with room for heartbeats out of step.
     fn kind_rate(&self, kind: Kind, failed: u64) -> Rate {
         let reissues = self.faulty + 1;
-        let (per_view, per_beat, burst) = match kind.allowance() {
+        let (per_view, per_heartbeat, burst) = match kind.allowance() {
             Allowance::EachView => (3, 3, 32),
-            Allowance::EachSheet => (reissues + 2, 3, 32 + 4 * reissues),
+            Allowance::EachManifest => (reissues + 2, 3, 32 + 4 * reissues),
             Allowance::Votes => (3, 4 + 2 * failed, 64 + 4 * failed),
-            Allowance::Fixed(per_view, per_beat, burst) => (per_view, per_beat, burst),
+            Allowance::Fixed(per_view, per_heartbeat, burst) => (per_view, per_heartbeat, burst),
             Allowance::Elsewhere => (0, 0, 0),
         };
         Rate {
             burst,
-            tokens: per_beat,
-            span: self.beat,
+            tokens: per_heartbeat,
+            span: self.heartbeat,
             per_view,
         }
     }

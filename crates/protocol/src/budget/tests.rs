@@ -4,15 +4,15 @@ use crate::envelope::OVERHEAD;
 use proptest::prelude::*;
 
 use super::*;
-use crate::charter::{Charter, Genesis};
-use crate::envelope::seal;
+use crate::envelope::sign;
 use crate::evidence::{Evidence, Signed};
 use crate::hash::Hash;
 use crate::identity::{SecretKey, Signature};
 use crate::message::{Message, Phase};
+use crate::parameters::{Genesis, ProtocolParameters};
 use crate::roster::Silo;
 
-const BEAT: Duration = Duration::from_secs(5);
+const HEARTBEAT: Duration = Duration::from_secs(5);
 
 fn key(i: u16) -> SecretKey {
     SecretKey::from_bytes(blake3::hash(&i.to_le_bytes()).as_bytes())
@@ -24,15 +24,15 @@ fn epoch(n: u16) -> Epoch {
         key: key(i).public(),
         rows: None,
     };
-    let charter = Charter {
+    let protocol = ProtocolParameters {
         work: "toy".into(),
-        beat_ms: BEAT.as_millis() as u64,
+        heartbeat_ms: HEARTBEAT.as_millis() as u64,
         view_timeout: 200,
         min_contributions: n,
-        ..Charter::small("budget")
+        ..ProtocolParameters::small("budget")
     };
     let silos = (0..n).map(silo).collect();
-    Epoch::first(&Genesis { silos, charter }).unwrap()
+    Epoch::first(&Genesis { silos, protocol }).unwrap()
 }
 
 fn at(elapsed: Duration) -> Time {
@@ -107,7 +107,7 @@ fn the_header_read_from_a_frame_equals_the_sealed_one() {
     let epoch = epoch(4);
     for signer in 0..4 {
         let body = question(3);
-        let (_, bytes) = seal(&epoch, &key(signer), 3, 77, MemberIndex(signer), body);
+        let (_, bytes) = sign(&epoch, &key(signer), 3, 77, MemberIndex(signer), body);
         let frame = Frame::from(&bytes);
         let header = frame.header().unwrap();
         assert_eq!((header.round, header.view), (3, 77));
@@ -149,13 +149,13 @@ fn hundreds_of_views_in_one_beat_are_not_throttled() {
         let epoch = epoch(n);
         let (q, all) = (epoch.roster.quorum() as u64, u64::from(n));
         let mut budget = Budget::new(&epoch, Time::ZERO);
-        // A view every 10 ms: 500 in a beat. All gossip comes over one neighbour, all the time.
+        // A view every 10 ms: 500 in a heartbeat. All gossip comes over one neighbour, all the time.
         for view in 1..2000 {
             let now = at(Duration::from_millis(10 * view));
             budget.at(view, view - 1);
             let lead = (view % all) as u16;
             let gossip = (0, Path::Gossip);
-            for kind in [Kind::Progress, Kind::Bundle, Kind::Sheet] {
+            for kind in [Kind::Progress, Kind::ContributionList, Kind::Manifest] {
                 let bytes = frame(lead, view, kind, 100 * usize::from(n));
                 let opened = progress(lead, view);
                 hear(&mut budget, now, gossip, &bytes, (1, &opened)).unwrap();
@@ -187,14 +187,14 @@ fn hundreds_of_views_in_one_beat_are_not_throttled() {
 fn an_hour_of_failing_views_is_not_throttled() {
     for n in [4, 100] {
         let mut budget = Budget::new(&epoch(n), Time::ZERO);
-        // A view every beat, none of which gets a certificate of finality: at worst every vote of
-        // every one of them is sent again with every beat, all at once.
-        let hour = 3600 / BEAT.as_secs();
+        // A view every heartbeat, none of which gets a certificate of finality: at worst every vote of
+        // every one of them is sent again with every heartbeat, all at once.
+        let hour = 3600 / HEARTBEAT.as_secs();
         for view in 1..=hour {
-            let now = at(BEAT * view as u32);
+            let now = at(HEARTBEAT * view as u32);
             budget.at(view, 0);
             let last = view == hour;
-            // All of them in the last beat, where there are most; before that those of one member.
+            // All of them in the last heartbeat, where there are most; before that those of one member.
             for signer in 0..if last { n } else { 1 } {
                 for of in 1..=view {
                     vote(&mut budget, now, signer, of, Kind::Nullify).unwrap();
@@ -228,7 +228,7 @@ fn only_a_member_that_advances_may_send_sync_requests_faster_than_beats() {
     });
     assert!(honest);
     // The same question again and again, jumping to and fro, everything again and again, and ever
-    // further beyond the end: the burst and two a beat, and everything once at most.
+    // further beyond the end: the burst and two a heartbeat, and everything once at most.
     type Question = fn(u64) -> u64;
     let questions: [(Question, u32); 4] = [
         (|_| 0, 30),
@@ -263,7 +263,7 @@ fn a_flood_of_one_kind_is_cut_to_the_rate_of_beats_and_views() {
             heard += u32::from(heard_one.is_ok());
         }
     }
-    // 32, 3 in each of ten beats and 3 in each of 49 views; the checks that this saved are there.
+    // 32, 3 in each of ten heartbeats and 3 in each of 49 views; the checks that this saved are there.
     assert!((180..=210).contains(&heard), "{heard}");
     let now = at(Duration::from_secs(50));
     vote(&mut budget, now, 3, 50, Kind::Nullify).unwrap_or_else(|denied| {
@@ -384,7 +384,7 @@ fn frames_that_do_not_open_cost_a_multiple_and_lead_to_mutes_that_double() {
             Err(Denied::Muted) => {}
             Err(Denied::TooMany(_) | Denied::Checks) => {
                 // Not what is asked here; both come back.
-                now = now + BEAT;
+                now = now + HEARTBEAT;
             }
             Err(denied) => panic!("{denied}"),
         }
@@ -427,25 +427,32 @@ fn frames_of_other_epochs_have_a_budget_of_each_neighbour_and_a_flood_of_them_mu
     let mut budget = Budget::new(&epoch(4), at(Duration::ZERO));
     let (one, other) = (MemberIndex(1), MemberIndex(2));
     // What a member repeats that is behind, for ten minutes.
-    for beat in 0..120u32 {
-        let now = at(BEAT * beat);
+    for heartbeat in 0..120u32 {
+        let now = at(HEARTBEAT * heartbeat);
         for _ in 0..24 {
-            assert_eq!(budget.admit_elsewhere(now, other), Ok(()), "beat {beat}");
+            assert_eq!(
+                budget.admit_elsewhere(now, other),
+                Ok(()),
+                "beat {heartbeat}"
+            );
         }
     }
     // A thousand a second.
     let (mut seen, mut muted) = (0, 0);
     for frame in 0..60_000u32 {
-        let now = at(BEAT * 120 + Duration::from_millis(1) * frame);
+        let now = at(HEARTBEAT * 120 + Duration::from_millis(1) * frame);
         match budget.admit_elsewhere(now, one) {
             Ok(()) => seen += 1,
             Err(denied) => muted += u64::from(budget.denied(now, one, denied).is_some()),
         }
     }
-    let beats = 60 / BEAT.as_secs();
-    assert!((160..=161 + 32 * (beats + 1)).contains(&seen), "{seen}");
+    let heartbeats = 60 / HEARTBEAT.as_secs();
+    assert!(
+        (160..=161 + 32 * (heartbeats + 1)).contains(&seen),
+        "{seen}"
+    );
     assert!(muted >= 4, "{muted}");
-    let now = at(BEAT * 120 + Duration::from_secs(60));
+    let now = at(HEARTBEAT * 120 + Duration::from_secs(60));
     assert_eq!(
         budget.admit(now, one, Path::Direct, &[][..]).err(),
         Some(Denied::Muted)
@@ -458,21 +465,26 @@ fn answers_to_other_epochs_are_few_for_each_neighbour_and_for_all_former_members
     let n = 4;
     let mut budget = Budget::new(&epoch(n), at(Duration::ZERO));
     let mut answers = [0; 30];
-    let beats = 10;
-    for tick in 0..beats * 50u32 {
-        let now = at(BEAT / 50 * tick);
+    let heartbeats = 10;
+    for tick in 0..heartbeats * 50u32 {
+        let now = at(HEARTBEAT / 50 * tick);
         for (to, count) in answers.iter_mut().enumerate() {
             *count += u64::from(budget.may_answer(now, MemberIndex(to as u16)));
         }
     }
-    let beats = u64::from(beats);
+    let heartbeats = u64::from(heartbeats);
     let (members, guests) = answers.split_at(usize::from(n));
     assert!(
-        members.iter().all(|of| (beats..=beats + 2).contains(of)),
+        members
+            .iter()
+            .all(|of| (heartbeats..=heartbeats + 2).contains(of)),
         "{members:?}"
     );
     let guests: u64 = guests.iter().sum();
-    assert!((4 * beats..=4 * (beats + 2)).contains(&guests), "{guests}");
+    assert!(
+        (4 * heartbeats..=4 * (heartbeats + 2)).contains(&guests),
+        "{guests}"
+    );
 }
 
 #[test]

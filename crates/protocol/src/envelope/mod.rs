@@ -12,7 +12,6 @@ use bytes::Bytes;
 
 use crate::certificate::{Certificate, CertificateError};
 use crate::change::PassageError;
-use crate::charter::Epoch;
 use crate::codec::{self, CodecError};
 use crate::evidence::{Evidence, EvidenceError};
 use crate::format::Formats;
@@ -20,6 +19,7 @@ use crate::frame::{Frame, FrameParts, assemble, unsigned};
 use crate::hash::Hash;
 use crate::identity::{SecretKey, Signature, SignatureClaim, Verifier};
 use crate::message::{Body, Content, Kind, Message, Passage};
+use crate::parameters::Epoch;
 use crate::roster::MemberIndex;
 use crate::verify::{approvals_hold, inclusions_hold, keys_hold, message_holds};
 
@@ -130,7 +130,7 @@ pub enum OpenError {
 }
 
 /// Signs `body`. Gives the message, and its bytes for the wire.
-pub fn seal(
+pub fn sign(
     epoch: &Epoch,
     key: &SecretKey,
     round: u64,
@@ -163,7 +163,7 @@ pub fn reseal(epoch: &Epoch, message: &Message) -> Bytes {
 }
 
 /// The bytes for the wire of a certificate. They do not depend on who sends it.
-pub fn seal_certificate(epoch: &Epoch, certificate: &Certificate) -> Bytes {
+pub fn sign_certificate(epoch: &Epoch, certificate: &Certificate) -> Bytes {
     unsigned(
         epoch,
         certificate.view,
@@ -173,12 +173,12 @@ pub fn seal_certificate(epoch: &Epoch, certificate: &Certificate) -> Bytes {
 }
 
 /// The bytes for the wire of evidence.
-pub fn seal_evidence(epoch: &Epoch, evidence: &Evidence) -> Bytes {
+pub fn sign_evidence(epoch: &Epoch, evidence: &Evidence) -> Bytes {
     unsigned(epoch, 0, Kind::Evidence, &codec::encode(evidence))
 }
 
 /// The bytes for the wire of the proof that an epoch is over.
-pub fn seal_passage(epoch: &Epoch, passage: &Passage) -> Bytes {
+pub fn sign_passage(epoch: &Epoch, passage: &Passage) -> Bytes {
     unsigned(epoch, 0, Kind::Passage, &codec::encode(passage))
 }
 
@@ -391,7 +391,7 @@ fn verify_inside(
     }
 }
 
-/// Size of the largest message of this federation, in bytes: 1 MiB + 272 n². That holds a sheet of
+/// Size of the largest message of this federation, in bytes: 1 MiB + 272 n². That holds a manifest of
 /// all members' entries and scores, or a page of blocks. Nothing larger is read from the network.
 pub fn limit(epoch: &Epoch) -> usize {
     let n = epoch.roster.len();

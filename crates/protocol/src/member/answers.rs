@@ -23,7 +23,9 @@ impl Member {
                 result,
             } => self.leading().keys_checked(round, from, result),
             Answer::Masked { list, result } => self.masking().masked(list, result),
-            Answer::Verified { sheet, result } => self.rounds.round.masks.checked(sheet, result),
+            Answer::Verified { manifest, result } => {
+                self.rounds.round.masks.checked(manifest, result)
+            }
             Answer::Unmasked { block, result } => self.settling().unmasked(block, result),
             Answer::Combined {
                 block,
@@ -45,8 +47,8 @@ impl Member {
                 blobs,
                 result,
             } => self.signing().held(round, &blobs, result),
-            Answer::Decided { sheet, result } => {
-                if let Err(reason) = self.leading().decided(sheet, result) {
+            Answer::Decided { manifest, result } => {
+                if let Err(reason) = self.leading().decided(manifest, result) {
                     self.fail_as_lead(reason);
                 }
             }

@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use crate::charter::Epoch;
 use crate::effects::Record;
 use crate::envelope;
 use crate::format::Formats;
 use crate::hash::Hash;
 use crate::identity::SecretKey;
 use crate::message::{Amendment, Body, Message};
+use crate::parameters::Epoch;
 use crate::roster::MemberIndex;
 use crate::rotation::Setting as _;
 
@@ -63,7 +63,7 @@ impl std::fmt::Debug for Examine {
 /// The identity of a member.
 #[derive(Clone)]
 pub struct Config {
-    /// Roster and charter in force.
+    /// Roster and parameter set in force.
     pub epoch: Arc<Epoch>,
     /// This member's position in the roster.
     pub me: MemberIndex,
@@ -144,7 +144,7 @@ impl Config {
     }
 
     /// Signs a message.
-    pub(in crate::member) fn seal(&self, round: u64, view: u64, body: Body) -> (Message, Bytes) {
-        envelope::seal(&self.epoch, &self.key, round, view, self.me, body)
+    pub(in crate::member) fn sign(&self, round: u64, view: u64, body: Body) -> (Message, Bytes) {
+        envelope::sign(&self.epoch, &self.key, round, view, self.me, body)
     }
 }

@@ -4,7 +4,7 @@
 //! | file | holds |
 //! |---|---|
 //! | `config` | configuration that a member starts with |
-//! | `receive`, `answers`, `queries` | who takes a message or an answer; what the surroundings may ask |
+//! | `receive`, `answers`, `queries` | who takes a message or an answer; what the environment may ask |
 //! | `restart` | restarting with the records of the journal |
 //! | `consensus` | agreement on blocks; names none of the other sides |
 //! | `rounds` | rounds of learning, in clear and masked |
@@ -154,7 +154,7 @@ impl Member {
             if let Some(passage) = self.recovering().go_on() {
                 self.pass(passage);
             }
-            return self.each_beat();
+            return self.each_heartbeat();
         }
         self.settle();
         if self.config.bystander.is_none() {
@@ -175,11 +175,11 @@ impl Member {
         if let Some(reason) = self.timing().lead_fails(spans) {
             self.voting().nullify(reason);
         }
-        self.each_beat();
+        self.each_heartbeat();
     }
 }
 
-/// Signatures over a sheet by the authors of its entries, ascending by member.
+/// Signatures over a manifest by the authors of its entries, ascending by member.
 type Inclusions = Arc<[(MemberIndex, crate::identity::Signature)]>;
 /// Something about each of some members.
 type ByMember<T> = BTreeMap<MemberIndex, T>;

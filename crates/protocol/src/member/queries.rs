@@ -1,4 +1,4 @@
-//! What the surroundings of a member may ask it.
+//! What the environment of a member may ask it.
 
 use crate::envelope::Known;
 use crate::hash::Hash;
@@ -14,7 +14,7 @@ impl Member {
         }
     }
 
-    /// Whether a member may have this blob of this member now. Until the bundle is here, only the lead of
+    /// Whether a member may have this blob of this member now. Until the contribution list is here, only the lead of
     /// the view may have this member's own model.
     pub fn may_serve(&self, by: MemberIndex, blob: &Hash) -> bool {
         self.rounds.round.own.may_serve(blob) || by == self.consensus.view.lead
@@ -30,7 +30,7 @@ impl Member {
         self.consensus.view.lead
     }
 
-    /// The round under way; one more than the charter's rounds when all are final.
+    /// The round under way; one more than the parameter set's rounds when all are final.
     pub fn round(&self) -> u64 {
         self.rounds.round.number
     }

@@ -36,7 +36,7 @@ impl Member {
             _ => message.sender == self.consensus.chain.lead(&self.config.epoch, message.view),
         };
         if of_view && !by_lead() {
-            if self.config.epoch.charter.rotation.follows_rounds() {
+            if self.config.epoch.protocol.rotation.follows_rounds() {
                 // Its sender may know a final round that this member does not know yet, or the
                 // other way round. An honest lead sends it again.
                 return;
@@ -63,16 +63,16 @@ impl Member {
                 None => {}
             },
             Body::Receipt { .. } => self.contributing().receipt(&message),
-            Body::Bundle(bundle) => {
-                let kept = self.signing().bundle(round, bundle);
+            Body::ContributionList(contribution_list) => {
+                let kept = self.signing().contribution_list(round, contribution_list);
                 self.against_lead(round, kept);
             }
             Body::Scores(scores) => self.leading().scores(sender, round, scores),
-            Body::Sheet(sheet) => {
-                let kept = self.signing().sheet(round, sheet);
+            Body::Manifest(manifest) => {
+                let kept = self.signing().manifest(round, manifest);
                 self.against_lead(round, kept);
             }
-            Body::Inclusion { sheet } => self.leading().inclusion(&message, sheet),
+            Body::Inclusion { manifest } => self.leading().inclusion(&message, manifest),
             Body::Proposal(_) => self.proposal(message),
             Body::Notarize { .. } | Body::Finalize { .. } | Body::Nullify => {
                 self.receive_vote(message)
@@ -92,7 +92,7 @@ impl Member {
                     self.syncing().is_behind(sender);
                 }
             }
-            Body::Nothing => self.contributing().has_nothing(sender, round),
+            Body::Abstain => self.contributing().has_nothing(sender, round),
             Body::KeyList(keys) => {
                 let kept = self.masking().list(round, keys);
                 self.against_lead(round, kept);
@@ -102,8 +102,8 @@ impl Member {
                     self.accuse(evidence);
                 }
             }
-            Body::MaskedSheet(sheet) => {
-                let kept = self.masking().sheet(round, sheet);
+            Body::MaskedManifest(manifest) => {
+                let kept = self.masking().manifest(round, manifest);
                 self.against_lead(round, kept);
             }
             Body::Unmasking(_) => self.settling().unmasking(message),

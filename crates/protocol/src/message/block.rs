@@ -8,10 +8,10 @@ use super::change::Change;
 use super::masked::MaskedRound;
 use super::standing::Standing;
 use crate::certificate::Certificate;
-use crate::charter::Checkpoint;
 use crate::codec;
 use crate::hash::Hash;
 use crate::identity::Signature;
+use crate::parameters::Checkpoint;
 use crate::roster::MemberIndex;
 
 /// A block to vote on, with the certificates that allow its place in the chain.
@@ -66,14 +66,14 @@ impl Block {
         match &self.content {
             Content::Learning(learning) => Some(RoundBlock {
                 round: learning.round,
-                sheet: learning.sheet,
+                manifest: learning.manifest,
                 inclusions: &learning.inclusions,
                 ready: None,
                 outcome: Some(learning.outcome),
             }),
             Content::Masked(masked) => Some(RoundBlock {
                 round: masked.round,
-                sheet: masked.sheet,
+                manifest: masked.manifest,
                 inclusions: &masked.inclusions,
                 ready: Some(&masked.ready),
                 outcome: None,
@@ -111,7 +111,7 @@ pub enum Content {
     Learning(Learning),
     /// Nothing. Such a block serves to make its ancestors final.
     Empty,
-    /// Another roster or charter. It ends the epoch.
+    /// Another roster or parameter set. It ends the epoch.
     Change(Box<Change>),
     /// The members that remain go on without others. It ends the epoch without a certificate.
     Recovery(Box<Recovery>),
@@ -124,9 +124,9 @@ pub enum Content {
 pub struct RoundBlock<'a> {
     /// The round, from 1.
     pub round: u64,
-    /// Root of the sheet.
-    pub sheet: Hash,
-    /// Signatures over the sheet by the authors of its entries, ascending by member.
+    /// Root of the manifest.
+    pub manifest: Hash,
+    /// Signatures over the manifest by the authors of its entries, ascending by member.
     pub inclusions: &'a Arc<[(MemberIndex, Signature)]>,
     /// The members that are ready in a masked round, ascending.
     ready: Option<&'a [MemberIndex]>,
@@ -149,9 +149,9 @@ pub struct Learning {
     pub round: u64,
     /// Hash of the plan.
     pub plan: Hash,
-    /// Root of the sheet.
-    pub sheet: Hash,
-    /// Signatures over the sheet by the authors of its entries, ascending by member.
+    /// Root of the manifest.
+    pub manifest: Hash,
+    /// Signatures over the manifest by the authors of its entries, ascending by member.
     #[serde(with = "crate::codec::shared")]
     pub inclusions: Arc<[(MemberIndex, Signature)]>,
     /// What the lead decided; its encoding belongs to the strategy.

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::charter::{Charter, Checkpoint};
 use crate::codec;
 use crate::hash::Hash;
 use crate::identity::{PublicKey, Signature};
+use crate::parameters::{Checkpoint, ProtocolParameters};
 use crate::roster::{MemberIndex, Silo};
 
 /// An agreement that may come into force instead of the present one.
@@ -17,9 +17,9 @@ pub struct Amendment {
     pub format: u8,
     /// The members.
     pub silos: Vec<Silo>,
-    /// The charter.
-    pub charter: Charter,
-    /// The text that institutions read and approve, from which roster and charter follow. The
+    /// The parameter set.
+    pub protocol: ProtocolParameters,
+    /// The text that institutions read and approve, from which roster and parameter set follow. The
     /// protocol does not look into it. Empty where a member leaves by itself.
     pub text: Vec<u8>,
     /// Keys of the present roster that are in this one no more because they were stolen, ascending.

@@ -39,7 +39,7 @@ impl Contribution {
         codec::encode(self) == codec::encode(other)
     }
 
-    /// The entry that this contribution becomes in a bundle.
+    /// The entry that this contribution becomes in a contribution list.
     pub fn entry(&self, federation: &Hash, round: u64) -> Entry {
         Entry::new(federation, round, &self.nonce, self.fields.clone())
     }
@@ -56,11 +56,11 @@ pub struct EntryFields {
     pub coalition: Option<u32>,
     /// Number of training rows, if the plan asks for weights.
     pub weight: Option<u64>,
-    /// The author, if the charter shows names.
+    /// The author, if the parameter set shows names.
     pub member: Option<MemberIndex>,
 }
 
-/// One contribution in a bundle or a sheet.
+/// One contribution in a contribution list or a manifest.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Entry {
     /// Hash of federation, round, nonce and blob.
@@ -80,21 +80,21 @@ impl Entry {
 
 /// The entries of a round. The lead takes no more.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Bundle {
+pub struct ContributionList {
     /// Strictly ascending by id.
     pub entries: Vec<Entry>,
 }
 
 /// A member's losses of all entries. Self-reported: other members cannot verify them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Scores {
+pub struct MemberScores {
     /// Id of the member's own entry.
     pub entry: Hash,
     /// Hash of a model and its loss on the member's own data, strictly ascending by hash.
     pub losses: Vec<(Hash, f64)>,
 }
 
-impl Scores {
+impl MemberScores {
     /// The losses in the order of `entries`; none if one of them is not scored.
     pub fn row(&self, entries: &[Entry]) -> Option<Vec<f64>> {
         let loss = |entry: &Entry| {
@@ -110,7 +110,7 @@ impl Scores {
 
 /// The entries of a round and, if the plan cross-evaluates, their scores: what a decision rests on.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Sheet {
+pub struct RoundManifest {
     /// Strictly ascending by id.
     pub entries: Vec<Entry>,
     /// Losses: row i holds those on the data of the author of entry i, column j those of the model
@@ -118,7 +118,7 @@ pub struct Sheet {
     pub scores: Option<Vec<Vec<f64>>>,
 }
 
-impl Sheet {
+impl RoundManifest {
     /// The hash that inclusions are signatures over.
     pub fn root(&self) -> Hash {
         Hash::labelled("sheet", &[&codec::encode(self)])

@@ -100,25 +100,25 @@ kinds! {
         since: 1, scope: VIEW, path: Direct, of_lead: true, binds: false,
         checks: One, allowance: EachView,
     }
-    /// [`Body::Bundle`](super::Body::Bundle).
-    Bundle(Body) = 3 {
+    /// [`Body::ContributionList`](super::Body::ContributionList).
+    ContributionList(Body) = 3 {
         since: 1, scope: ROUND_AND_VIEW, path: Gossip, of_lead: true, binds: false,
-        checks: One, allowance: EachSheet,
+        checks: One, allowance: EachManifest,
     }
     /// [`Body::Scores`](super::Body::Scores).
     Scores(Body) = 4 {
         since: 1, scope: ROUND, path: Direct, of_lead: false, binds: false,
-        checks: One, allowance: EachSheet,
+        checks: One, allowance: EachManifest,
     }
-    /// [`Body::Sheet`](super::Body::Sheet).
-    Sheet(Body) = 5 {
+    /// [`Body::Manifest`](super::Body::Manifest).
+    Manifest(Body) = 5 {
         since: 1, scope: ROUND_AND_VIEW, path: Gossip, of_lead: true, binds: false,
-        checks: One, allowance: EachSheet,
+        checks: One, allowance: EachManifest,
     }
     /// [`Body::Inclusion`](super::Body::Inclusion).
     Inclusion(Body) = 6 {
         since: 1, scope: ROUND, path: Direct, of_lead: false, binds: false,
-        checks: One, allowance: EachSheet,
+        checks: One, allowance: EachManifest,
     }
     /// [`Body::Proposal`](super::Body::Proposal).
     Proposal(Body) = 7 {
@@ -196,8 +196,8 @@ kinds! {
         since: 1, scope: NEITHER, path: Direct, of_lead: false, binds: false,
         checks: One, allowance: Fixed(0, 2, 16),
     }
-    /// [`Body::Nothing`](super::Body::Nothing).
-    Nothing(Body) = 22 {
+    /// [`Body::Abstain`](super::Body::Abstain).
+    Abstain(Body) = 22 {
         since: 2, scope: ROUND, path: Direct, of_lead: false, binds: false,
         checks: One, allowance: Fixed(1, 1, 8),
     }
@@ -209,17 +209,17 @@ kinds! {
     /// [`Body::KeyList`](super::Body::KeyList).
     KeyList(Body) = 24 {
         since: 3, scope: ROUND_AND_VIEW, path: Gossip, of_lead: true, binds: false,
-        checks: Held, allowance: EachSheet,
+        checks: Held, allowance: EachManifest,
     }
     /// [`Body::MaskedVector`](super::Body::MaskedVector).
     MaskedVector(Body) = 25 {
         since: 3, scope: ROUND, path: Direct, of_lead: false, binds: true,
-        checks: One, allowance: EachSheet,
+        checks: One, allowance: EachManifest,
     }
-    /// [`Body::MaskedSheet`](super::Body::MaskedSheet).
-    MaskedSheet(Body) = 26 {
+    /// [`Body::MaskedManifest`](super::Body::MaskedManifest).
+    MaskedManifest(Body) = 26 {
         since: 3, scope: ROUND_AND_VIEW, path: Gossip, of_lead: true, binds: false,
-        checks: One, allowance: EachSheet,
+        checks: One, allowance: EachManifest,
     }
     /// [`Body::Unmasking`](super::Body::Unmasking).
     Unmasking(Body) = 27 {
@@ -271,13 +271,13 @@ pub(crate) enum SignatureChecks {
 /// How many messages of a kind an honest member sends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Allowance {
-    /// A few in a view, and again with every beat.
+    /// A few in a view, and again with every heartbeat.
     EachView,
-    /// As `EachView`, and again after each reissue of the sheet.
-    EachSheet,
-    /// A few in a view; with every beat those of all views since the last final block.
+    /// As `EachView`, and again after each reissue of the manifest.
+    EachManifest,
+    /// A few in a view; with every heartbeat those of all views since the last final block.
     Votes,
-    /// At most these numbers of messages: in a view, in a beat, and at once.
+    /// At most these numbers of messages: in a view, in a heartbeat, and at once.
     Fixed(u64, u64, u64),
     /// Counted by another budget.
     Elsewhere,

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
-use crate::charter::Epoch;
-use crate::charter::privacy::Sum;
 use crate::codec;
 use crate::hash::Hash;
 use crate::identity::Signature;
+use crate::parameters::Epoch;
+use crate::parameters::privacy::Sum;
 use crate::roster::MemberIndex;
 
 /// The contribution of a member to a masked round: two public keys in place of a model.
@@ -151,7 +151,7 @@ pub struct MaskedVector {
 }
 
 impl MaskedVector {
-    /// The entry that this becomes in a sheet.
+    /// The entry that this becomes in a manifest.
     pub fn entry(&self, member: MemberIndex) -> MaskedEntry {
         MaskedEntry {
             member,
@@ -161,7 +161,7 @@ impl MaskedVector {
     }
 }
 
-/// A masked vector in a sheet.
+/// A masked vector in a manifest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MaskedEntry {
     /// Author of the vector.
@@ -174,25 +174,25 @@ pub struct MaskedEntry {
 
 /// The vectors of all authors of the sums of a list.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct MaskedSheet {
+pub struct MaskedManifest {
     /// Root of the list.
     pub list: Hash,
     /// Strictly ascending by member.
     pub entries: Vec<MaskedEntry>,
 }
 
-/// Begins the blob of a masked sheet.
-const SHEET: &[u8] = b"rota masked sheet 1\n";
+/// Begins the blob of a masked manifest.
+const MANIFEST: &[u8] = b"rota masked sheet 1\n";
 
-impl MaskedSheet {
+impl MaskedManifest {
     /// The bytes that every member that votes for the round keeps, and that others fetch.
     pub fn blob(&self) -> Bytes {
-        labelled(SHEET, self)
+        labelled(MANIFEST, self)
     }
 
-    /// Reads a blob that [`MaskedSheet::blob`] made; `None` for any other.
+    /// Reads a blob that [`MaskedManifest::blob`] made; `None` for any other.
     pub fn read(blob: &[u8]) -> Option<Self> {
-        codec::decode(blob.strip_prefix(SHEET)?, codec::LIMIT).ok()
+        codec::decode(blob.strip_prefix(MANIFEST)?, codec::LIMIT).ok()
     }
 
     /// The hash that inclusions are signatures over: that of the blob.
@@ -214,15 +214,15 @@ pub struct MaskedRound {
     /// Hash of the plan.
     pub plan: Hash,
     /// Hash of the state that it starts from: the certified outcome of the round before, or the
-    /// charter's `start`.
+    /// parameter set's `start`.
     pub state: Hash,
     /// Root of the list.
     pub list: Hash,
     /// The members that are ready, ascending. Any t of them can open the sums.
     pub ready: Vec<MemberIndex>,
-    /// Root of the sheet.
-    pub sheet: Hash,
-    /// Signatures over the sheet by its authors, ascending by member.
+    /// Root of the manifest.
+    pub manifest: Hash,
+    /// Signatures over the manifest by its authors, ascending by member.
     #[serde(with = "codec::shared")]
     pub inclusions: Arc<[(MemberIndex, Signature)]>,
 }

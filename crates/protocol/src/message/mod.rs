@@ -18,11 +18,14 @@ use crate::roster::MemberIndex;
 
 pub use block::{Block, Confirmed, Content, Learning, Proposal, Recovery, RoundBlock};
 pub use change::{Amendment, Approval, Change};
-pub use entries::{Bundle, Contribution, Entry, EntryFields, METRIC_NAME, METRICS, Scores, Sheet};
+pub use entries::{
+    Contribution, ContributionList, Entry, EntryFields, METRIC_NAME, METRICS, MemberScores,
+    RoundManifest,
+};
 pub(crate) use kind::{Allowance, SignatureChecks};
 pub use kind::{Kind, Scope};
 pub use masked::{
-    Blob, KeyList, Keys, ListDocument, MaskedEntry, MaskedRound, MaskedSheet, MaskedVector,
+    Blob, KeyList, Keys, ListDocument, MaskedEntry, MaskedManifest, MaskedRound, MaskedVector,
     PublicKeys, Ready, Unmasking,
 };
 pub use passage::Passage;
@@ -55,16 +58,16 @@ pub enum Body {
         entry: Hash,
     },
     /// Lead → all (round, view): the entries of the round, without names. No more are taken.
-    Bundle(Bundle),
+    ContributionList(ContributionList),
     /// Author → lead (round): its loss of every entry's model on its own data.
-    Scores(Scores),
+    Scores(MemberScores),
     /// Lead → all (round, view): the entries with their scores.
-    Sheet(Sheet),
-    /// Author → lead (round): its entry and row are in this sheet unchanged, and an auditor keeps every
-    /// model of the sheet.
+    Manifest(RoundManifest),
+    /// Author → lead (round): its entry and row are in this manifest unchanged, and an auditor keeps every
+    /// model of the manifest.
     Inclusion {
-        /// The sheet's root.
-        sheet: Hash,
+        /// The manifest's root.
+        manifest: Hash,
     },
     /// Lead → all (view): a block to vote on.
     Proposal(Box<Proposal>),
@@ -86,7 +89,7 @@ pub enum Body {
     Progress {
         /// How far it has come.
         phase: Phase,
-        /// Counts up with every beat; 0 announces the lead.
+        /// Counts up with every heartbeat; 0 announces the lead.
         counter: u64,
     },
     /// Any → any: asks what became final, and how later views ended.
@@ -123,7 +126,7 @@ pub enum Body {
     Confirmation(Box<Confirmation>),
     /// Member → each other (round): the sender contributes nothing to this round, for instance because
     /// its training failed. Nobody waits for it. It is no promise: a contribution counts all the same.
-    Nothing,
+    Abstain,
     /// Participant → lead (round): its public keys for a masked round, in place of a model.
     Keys(Keys),
     /// Lead → all (round, view): the members that are ready for a masked round. No more are taken.
@@ -131,7 +134,7 @@ pub enum Body {
     /// Author → lead (round): its vector, masked for a list.
     MaskedVector(MaskedVector),
     /// Lead → all (round, view): the vectors of all authors of the list's sums.
-    MaskedSheet(MaskedSheet),
+    MaskedManifest(MaskedManifest),
     /// Ready member → each other (round): its shares of the masks of a final round.
     Unmasking(Box<Unmasking>),
     /// Member → each other (view): a vote for the outcome of a final masked round.
@@ -163,11 +166,11 @@ pub enum Phase {
     Waiting,
     /// Taking contributions.
     Collecting,
-    /// The bundle is sent; waiting for scores.
+    /// The contribution list is sent; waiting for scores.
     Scoring,
-    /// The sheet is sent; waiting for inclusions.
+    /// The manifest is sent; waiting for inclusions.
     Including,
-    /// Deciding on the sheet and computing the outcome.
+    /// Deciding on the manifest and computing the outcome.
     Deciding,
     /// The proposal is sent; waiting for votes.
     Voting,

@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::charter::Checkpoint;
 use crate::hash::Hash;
+use crate::parameters::Checkpoint;
 use crate::roster::MemberIndex;
 
 /// What a member signs that wants to go on without others: whom it holds for lost, and where it

@@ -1,4 +1,4 @@
-//! The rotation of leads: which member leads which view, under the policy that the charter names.
+//! The rotation of leads: which member leads which view, under the policy that the parameter set names.
 //!
 //! Under `every-round` the lead follows from the number of the view alone. Under the others it
 //! follows from the final learning blocks and the number of the view: [`Turns`] holds what it takes

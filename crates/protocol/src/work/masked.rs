@@ -1,9 +1,9 @@
 //! What the work of masked rounds is about: a list, and a final round.
 
-use crate::charter::Epoch;
-use crate::charter::privacy::Sum;
 use crate::hash::Hash;
 use crate::message::{KeyList, ListDocument, MaskedRound};
+use crate::parameters::Epoch;
+use crate::parameters::privacy::Sum;
 
 /// The members that are ready for a masked round, and the sums that are opened.
 #[derive(Debug, Clone, PartialEq)]

@@ -9,9 +9,9 @@ mod masked;
 use std::fmt;
 use std::sync::Arc;
 
-use crate::charter::privacy::Voids;
 use crate::hash::Hash;
-use crate::message::{Entry, EntryFields, MaskedSheet, MaskedVector, PublicKeys, Sheet};
+use crate::message::{Entry, EntryFields, MaskedManifest, MaskedVector, PublicKeys, RoundManifest};
+use crate::parameters::privacy::Voids;
 use crate::roster::MemberIndex;
 
 pub use masked::{FinalMasked, MaskedList};
@@ -54,26 +54,26 @@ pub struct Trained {
     pub metrics: Vec<(String, f64)>,
 }
 
-/// A sheet and a decision on it. Checking the decision and computing the outcome depend on these,
+/// A manifest and a decision on it. Checking the decision and computing the outcome depend on these,
 /// and on the state that the round started from, alone.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Case {
     /// The round.
     pub round: u64,
-    /// The sheet.
-    pub sheet: Arc<Sheet>,
+    /// The manifest.
+    pub manifest: Arc<RoundManifest>,
     /// The decision.
     pub decision: Arc<[u8]>,
     id: Hash,
 }
 
 impl Case {
-    /// A decision on a sheet; `root` is the sheet's [`root`](Sheet::root).
-    pub fn new(round: u64, root: Hash, sheet: Arc<Sheet>, decision: Arc<[u8]>) -> Self {
+    /// A decision on a manifest; `root` is the manifest's [`root`](RoundManifest::root).
+    pub fn new(round: u64, root: Hash, manifest: Arc<RoundManifest>, decision: Arc<[u8]>) -> Self {
         let id = Hash::labelled("case", &[&round.to_le_bytes(), &root.0, &decision]);
         Self {
             round,
-            sheet,
+            manifest,
             decision,
             id,
         }
@@ -92,7 +92,7 @@ pub enum Request {
     Plan {
         /// The round.
         round: u64,
-        /// Hash of the state: the last outcome, or the charter's `start` in the first round.
+        /// Hash of the state: the last outcome, or the parameter set's `start` in the first round.
         state: Hash,
     },
     /// Train as the plan says. → [`Answer::Trained`]
@@ -120,7 +120,7 @@ pub enum Request {
         holders: Vec<MemberIndex>,
     },
     /// Fetch the models of these entries and keep them until the round is over: a member that signs
-    /// for a sheet can give others all of it. → [`Answer::Held`]
+    /// for a manifest can give others all of it. → [`Answer::Held`]
     Hold {
         /// The round.
         round: u64,
@@ -133,21 +133,21 @@ pub enum Request {
     Decide {
         /// The round.
         round: u64,
-        /// The sheet to decide on.
-        sheet: Arc<Sheet>,
+        /// The manifest to decide on.
+        manifest: Arc<RoundManifest>,
         /// Members that may have its models, to be asked in this order.
         holders: Vec<MemberIndex>,
     },
     /// Check whether a decision is acceptable. → [`Answer::Checked`]
     Check {
-        /// The sheet and the decision.
+        /// The manifest and the decision.
         case: Case,
         /// Members that may have the models, to be asked in this order.
         holders: Vec<MemberIndex>,
     },
     /// Compute the outcome and keep it. → [`Answer::Settled`]
     Settle {
-        /// The sheet and the decision.
+        /// The manifest and the decision.
         case: Case,
         /// Members that may have the models, to be asked in this order.
         holders: Vec<MemberIndex>,
@@ -193,13 +193,13 @@ pub enum Request {
         /// The list, of which this member is an author.
         list: Arc<MaskedList>,
     },
-    /// Fetch the vectors and transcripts of a sheet, check the transcripts, and keep everything
-    /// durably, list and sheet included, until the outcome is adopted. → [`Answer::Verified`]
+    /// Fetch the vectors and transcripts of a manifest, check the transcripts, and keep everything
+    /// durably, list and manifest included, until the outcome is adopted. → [`Answer::Verified`]
     Verify {
         /// The list.
         list: Arc<MaskedList>,
-        /// Vectors for this list. A lead has single ones checked as sheets of one entry.
-        sheet: Arc<MaskedSheet>,
+        /// Vectors for this list. A lead has single ones checked as manifests of one entry.
+        manifest: Arc<MaskedManifest>,
         /// Members that may have the blobs, to be asked in this order.
         holders: Vec<MemberIndex>,
     },
@@ -262,8 +262,8 @@ pub enum Answer {
     },
     /// Answer to [`Request::Decide`].
     Decided {
-        /// The sheet's root.
-        sheet: Hash,
+        /// The manifest's root.
+        manifest: Hash,
         /// The decision.
         result: Result<Vec<u8>, WorkError>,
     },
@@ -295,9 +295,9 @@ pub enum Answer {
         /// The last round applied.
         round: u64,
         /// Whether the members' strategy ends the federation with it, before the last round of the
-        /// charter.
+        /// parameter set.
         ends: bool,
-        /// Whether the outcome was adopted. [`WorkError::Unavailable`] is tried again after a beat.
+        /// Whether the outcome was adopted. [`WorkError::Unavailable`] is tried again after a heartbeat.
         result: Result<(), WorkError>,
     },
     /// Answer to [`Request::Prepare`].
@@ -326,8 +326,8 @@ pub enum Answer {
     },
     /// Answer to [`Request::Verify`].
     Verified {
-        /// Root of the sheet.
-        sheet: Hash,
+        /// Root of the manifest.
+        manifest: Hash,
         /// Whether all of it is here and right.
         result: Result<(), WorkError>,
     },
@@ -359,7 +359,7 @@ pub struct FinalRound {
     pub block: Hash,
     /// Hash of its outcome.
     pub outcome: Hash,
-    /// Position of this member's entry in the sheet; `None` if it is not in it, or not known.
+    /// Position of this member's entry in the manifest; `None` if it is not in it, or not known.
     pub position: Option<usize>,
 }
 
@@ -384,7 +384,7 @@ macro_rules! work_kinds {
             Apply, Applied: "apply", "adopting the outcome";
             /// As lead: fetching and checking contributed models.
             Admit, Admitted: "admit", "checking contributed models";
-            /// Fetching the models of a sheet.
+            /// Fetching the models of a manifest.
             Hold, Held: "hold", "fetching the round's models";
             /// Fetching an outcome that others check.
             Keep, Kept: "keep", "fetching the outcome";
@@ -497,8 +497,8 @@ impl Request {
                 blobs: entries.iter().map(|entry| entry.fields.blob).collect(),
                 result: Err(error),
             },
-            Self::Decide { sheet, .. } => Answer::Decided {
-                sheet: sheet.root(),
+            Self::Decide { manifest, .. } => Answer::Decided {
+                manifest: manifest.root(),
                 result: Err(error),
             },
             Self::Check { case, .. } => Answer::Checked {
@@ -532,8 +532,8 @@ impl Request {
                 list: list.root,
                 result: Err(error),
             },
-            Self::Verify { sheet, .. } => Answer::Verified {
-                sheet: sheet.root(),
+            Self::Verify { manifest, .. } => Answer::Verified {
+                manifest: manifest.root(),
                 result: Err(error),
             },
             Self::Unmask { of, .. } => Answer::Unmasked {

@@ -13,17 +13,17 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use protocol::certificate::{Certificate, Checked, Verdict, Vote};
-use protocol::charter::{Charter, Privacy, Verification};
 use protocol::effects::{Case, OwnConfirmation};
 use protocol::envelope::{self, Known, OpenError, Opened};
 use protocol::evidence::Evidence;
 use protocol::forgotten::Forgotten;
 use protocol::identity::Strict;
 use protocol::message::{
-    Amendment, Approval, Block, Body, Bundle, Change, Confirmation, Confirmed, Content,
-    Contribution, Entry, EntryFields, Kind, Learning, Passage, Phase, Proposal, Recovery, Reminder,
-    Scores, Sheet, Standing, SyncResponse,
+    Amendment, Approval, Block, Body, Change, Confirmation, Confirmed, Content, Contribution,
+    ContributionList, Entry, EntryFields, Kind, Learning, MemberScores, Passage, Phase, Proposal,
+    Recovery, Reminder, RoundManifest, Standing, SyncResponse,
 };
+use protocol::parameters::{Privacy, ProtocolParameters, Verification};
 use protocol::recovery::{resume_point, set};
 use protocol::roster::Silo;
 use protocol::{Checkpoint, Epoch, Genesis, Hash, MemberIndex, Message, Record, SecretKey, codec};
@@ -38,20 +38,20 @@ fn key(member: u16) -> SecretKey {
 }
 
 /// Four members, in this format. The ids are fixed here, so that these files pin the messages and not the
-/// encoding of a charter.
+/// encoding of a parameter set.
 fn epoch(format: u8) -> Epoch {
     let silo = |member| Silo {
         name: format!("silo {member}"),
         key: key(member).public(),
         rows: None,
     };
-    let charter = Charter {
+    let protocol = ProtocolParameters {
         work: "none".into(),
         start: Hash([3; 32]),
-        ..Charter::small("golden")
+        ..ProtocolParameters::small("golden")
     };
     let silos = (0..4).map(silo).collect();
-    let mut epoch = Epoch::first_in(format, &Genesis { silos, charter }).unwrap();
+    let mut epoch = Epoch::first_in(format, &Genesis { silos, protocol }).unwrap();
     (epoch.federation, epoch.id) = (Hash([1; 32]), Hash([2; 32]));
     epoch
 }
@@ -62,7 +62,7 @@ fn message(epoch: &Epoch, sender: u16, body: Body) -> Message {
     let round = if scope.round { 300 } else { 0 };
     let view = if scope.view { 70_000 } else { 0 };
     let key = key(sender);
-    envelope::seal(epoch, &key, round, view, MemberIndex(sender), body).0
+    envelope::sign(epoch, &key, round, view, MemberIndex(sender), body).0
 }
 
 fn fields(byte: u8) -> EntryFields {
@@ -89,8 +89,8 @@ fn entries() -> Vec<Entry> {
     vec![entry(0xe0, fields(0xb0)), entry(0xe1, with_everything)]
 }
 
-fn sheet() -> Sheet {
-    Sheet {
+fn manifest() -> RoundManifest {
+    RoundManifest {
         entries: entries(),
         scores: Some(vec![vec![0.5, 1.25], vec![-0.0, 1e300]]),
     }
@@ -132,15 +132,15 @@ fn block(epoch: &Epoch, content: Content) -> Block {
 }
 
 fn learning(epoch: &Epoch) -> Block {
-    let sheet = sheet().root();
+    let manifest = manifest().root();
     let inclusion = |member| {
-        let signed = message(epoch, member, Body::Inclusion { sheet });
+        let signed = message(epoch, member, Body::Inclusion { manifest });
         (MemberIndex(member), signed.signature)
     };
     let content = Content::Learning(Learning {
         round: 300,
         plan: Hash([4; 32]),
-        sheet,
+        manifest,
         inclusions: [inclusion(1), inclusion(3)].into(),
         decision: vec![7, 8, 9],
         outcome: Hash([10; 32]),
@@ -151,7 +151,7 @@ fn learning(epoch: &Epoch) -> Block {
 /// The member with the key 3 leaves, and rounds go on.
 fn amendment(epoch: &Epoch) -> Amendment {
     let mut amendment = Amendment::leaving(epoch, MemberIndex(3));
-    amendment.charter.rounds += 10;
+    amendment.protocol.rounds += 10;
     amendment.text = b"text".to_vec();
     amendment
 }
@@ -282,26 +282,29 @@ fn bodies(epoch: &Epoch) -> Vec<(String, Body)> {
     let mut bodies = vec![
         ("contribution", Body::Contribution(contribution())),
         ("receipt", Body::Receipt { entry }),
-        ("bundle", Body::Bundle(Bundle { entries: entries() })),
+        (
+            "bundle",
+            Body::ContributionList(ContributionList { entries: entries() }),
+        ),
         (
             "scores",
-            Body::Scores(Scores {
+            Body::Scores(MemberScores {
                 entry,
                 losses: vec![(Hash([0xb0; 32]), 0.5), (Hash([0xb1; 32]), 1.25)],
             }),
         ),
-        ("sheet with scores", Body::Sheet(sheet())),
+        ("sheet with scores", Body::Manifest(manifest())),
         (
             "sheet without scores",
-            Body::Sheet(Sheet {
+            Body::Manifest(RoundManifest {
                 scores: None,
-                ..sheet()
+                ..manifest()
             }),
         ),
         (
             "inclusion",
             Body::Inclusion {
-                sheet: sheet().root(),
+                manifest: manifest().root(),
             },
         ),
         ("proposal of a round", proposal(epoch, learning(epoch))),
@@ -460,31 +463,31 @@ fn envelopes_of_every_kind_equal_their_golden_bytes_and_open_again() {
         add(kind, name, &frame);
     }
     for (name, certificate) in certificates(&epoch) {
-        let frame = envelope::seal_certificate(&epoch, &certificate);
+        let frame = envelope::sign_certificate(&epoch, &certificate);
         let opened = open_old(&name, &frame);
         assert_eq!(opened, Opened::Certificate(certificate), "{name}");
         add(Kind::Certificate, name, &frame);
     }
     let evidence = evidence(&epoch);
-    let frame = envelope::seal_evidence(&epoch, &evidence);
+    let frame = envelope::sign_evidence(&epoch, &evidence);
     let opened = open_old("evidence", &frame);
     assert_eq!(opened, Opened::Evidence(Box::new(evidence)));
     add(Kind::Evidence, "nullify and finalize".into(), &frame);
     let passage = passage(&epoch);
-    let frame = envelope::seal_passage(&epoch, &passage);
+    let frame = envelope::sign_passage(&epoch, &passage);
     let opened = open_old("passage", &frame);
     assert_eq!(opened, Opened::Passage(Box::new(passage)));
     add(Kind::Passage, "change".into(), &frame);
     let recovered = recovered(&epoch);
-    let frame = envelope::seal_passage(&epoch, &recovered);
+    let frame = envelope::sign_passage(&epoch, &recovered);
     let opened = open_old("recovery", &frame);
     assert_eq!(opened, Opened::Passage(Box::new(recovered)));
     add(Kind::Passage, "recovery".into(), &frame);
     let newer = self::epoch(2);
-    let message = message(&newer, 1, Body::Nothing);
+    let message = message(&newer, 1, Body::Abstain);
     let frame = envelope::reseal(&newer, &message);
     assert_eq!(open(&newer, &frame), Ok(Opened::Message(message.clone())));
-    add(Kind::Nothing, "nothing".into(), &frame);
+    add(Kind::Abstain, "nothing".into(), &frame);
     // In the format before, nobody knows the kind.
     let older = envelope::reseal(&epoch, &message);
     assert_eq!(open(&epoch, &older), Err(OpenError::Kind(22)));
@@ -579,8 +582,8 @@ fn compare_records<const N: usize>(file: &str, records: [(&str, Record); N]) {
 fn hashes_of_blocks_sheets_entries_and_cases_equal_their_golden_bytes() {
     let epoch = epoch(1);
     let entry = contribution().entry(&epoch.federation, 300);
-    let root = sheet().root();
-    let case = Case::new(300, root, Arc::new(sheet()), [7, 8, 9].into());
+    let root = manifest().root();
+    let case = Case::new(300, root, Arc::new(manifest()), [7, 8, 9].into());
     let hashes = [
         ("block of a round", learning(&epoch).hash()),
         ("empty block", block(&epoch, Content::Empty).hash()),

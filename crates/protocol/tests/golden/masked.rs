@@ -1,20 +1,20 @@
 //! The bytes of masked rounds, which are new in format 3.
 
-use protocol::charter::{Group, Masked, Noise, Real, Release, Sums, Unit};
 use protocol::message::{
-    Blob, KeyList, Keys, MaskedEntry, MaskedRound, MaskedSheet, MaskedVector, PublicKeys, Ready,
+    Blob, KeyList, Keys, MaskedEntry, MaskedManifest, MaskedRound, MaskedVector, PublicKeys, Ready,
     Unmasking,
 };
+use protocol::parameters::{Group, Masked, Noise, Real, Release, Sums, Unit};
 use protocol::privacy::{Circle, Sum};
 
 use super::*;
 
-fn masked_sheet() -> MaskedSheet {
+fn masked_manifest() -> MaskedManifest {
     let blob = |byte, size| Blob {
         hash: Hash([byte; 32]),
         size,
     };
-    MaskedSheet {
+    MaskedManifest {
         list: Hash([0xa0; 32]),
         entries: vec![MaskedEntry {
             member: MemberIndex(1),
@@ -25,9 +25,9 @@ fn masked_sheet() -> MaskedSheet {
 }
 
 fn masked(epoch: &Epoch) -> Block {
-    let sheet = masked_sheet().root();
+    let manifest = masked_manifest().root();
     let inclusion = |member| {
-        let signed = message(epoch, member, Body::Inclusion { sheet });
+        let signed = message(epoch, member, Body::Inclusion { manifest });
         (MemberIndex(member), signed.signature)
     };
     let content = Content::Masked(MaskedRound {
@@ -36,7 +36,7 @@ fn masked(epoch: &Epoch) -> Block {
         state: Hash([11; 32]),
         list: Hash([0xa0; 32]),
         ready: vec![MemberIndex(0), MemberIndex(1), MemberIndex(3)],
-        sheet,
+        manifest,
         inclusions: [inclusion(1), inclusion(3)].into(),
     });
     block(epoch, content)
@@ -56,11 +56,11 @@ fn keys() -> Keys {
 fn masking(epoch: &Epoch) -> Amendment {
     let mut amendment = Amendment::leaving(epoch, MemberIndex(3));
     amendment.silos = epoch.roster.silos().to_vec();
-    amendment.charter = epoch.charter.clone();
+    amendment.protocol = epoch.protocol.clone();
     amendment.format = 3;
     let authors = (0..4).map(|member| (format!("silo {member}"), 1));
     let authors = authors.collect();
-    amendment.charter.privacy = Privacy::Masked(Masked {
+    amendment.protocol.privacy = Privacy::Masked(Masked {
         colluders: 1,
         shows: Vec::new(),
         smallest_sum: 3,
@@ -75,7 +75,7 @@ fn noising(epoch: &Epoch) -> Amendment {
     for silo in &mut amendment.silos {
         silo.rows = Some(300);
     }
-    amendment.charter.privacy = Privacy::Masked(Masked {
+    amendment.protocol.privacy = Privacy::Masked(Masked {
         colluders: 1,
         shows: Vec::new(),
         smallest_sum: 3,
@@ -98,7 +98,7 @@ fn masked_bodies(epoch: &Epoch) -> Vec<(String, Body)> {
         keys: keys(),
         signature,
     }];
-    let entry = masked_sheet().entries[0];
+    let entry = masked_manifest().entries[0];
     let (block, outcome) = (Hash([6; 32]), Hash([10; 32]));
     let phase = Phase::Masking;
     let bodies = [
@@ -112,7 +112,7 @@ fn masked_bodies(epoch: &Epoch) -> Vec<(String, Body)> {
                 transcript: entry.transcript,
             }),
         ),
-        ("masked sheet", Body::MaskedSheet(masked_sheet())),
+        ("masked sheet", Body::MaskedManifest(masked_manifest())),
         (
             "unmasking",
             Body::Unmasking(Box::new(Unmasking {
@@ -169,7 +169,7 @@ fn envelopes_of_masked_rounds_equal_their_golden_bytes_and_open_again() {
         outcome: Hash([10; 32]),
     };
     let certified = certificate(&newest, verdict);
-    let frame = envelope::seal_certificate(&newest, &certified);
+    let frame = envelope::sign_certificate(&newest, &certified);
     let opened = open(&newest, &frame);
     assert_eq!(opened, Ok(Opened::Certificate(certified)));
     masked.push(("masked: certificate of an outcome".into(), frame.to_vec()));
@@ -212,7 +212,7 @@ fn hashes_of_masked_rounds_equal_their_golden_bytes() {
     let (plan, state) = (Hash([4; 32]), Hash([11; 32]));
     let hashes = [
         ("block of a masked round", masked(&epoch).hash()),
-        ("masked sheet", masked_sheet().root()),
+        ("masked sheet", masked_manifest().root()),
         ("list", list.root(&epoch, 300, &plan, &state, &[sum])),
         ("keys", keys().id(&epoch.federation, 300, MemberIndex(1))),
     ];

@@ -172,7 +172,7 @@ fn linkage(options: &AttackOptions, bar: ProgressBar) -> Result<(), CommandError
         &scenario,
         Options {
             data: data_folder(options.data.as_deref()),
-            memo: true,
+            cache: true,
             references: false,
             progress: Box::new(|round| progress.round(round)),
             ..Options::default()

@@ -55,8 +55,7 @@ pub struct Checks {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 pub struct Totals {
     /// True if results were cached for all silos; then the numbers count distinct work.
-    #[serde(rename = "cache")]
-    pub memo: bool,
+    pub cache: bool,
     /// True if members signed by keyed hashes, which were checked every time and are not counted.
     pub simulated_signatures: bool,
     /// Signatures checked.
@@ -91,7 +90,7 @@ impl Checks {
     pub fn totals(&self) -> Totals {
         let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         Totals {
-            memo: self.cached,
+            cache: self.cached,
             simulated_signatures: self.simulated.is_some(),
             signatures: read(&self.signatures),
             bytes_hashed: read(&self.hashed),

@@ -6,9 +6,9 @@ use bytes::Bytes;
 use methods::merging::MergeTree;
 use methods::params::{Encoding, Gate, LargestAbs, Sent};
 use methods::strategy::summary_layout;
-use methods::{Layout, ModelEntry, Params, Plan, Scores, Sheet, State};
+use methods::{Layout, LoadedManifest, ModelEntry, Params, Plan, Scores, State};
 use protocol::Hash;
-use protocol::message::{Entry, EntryFields, Sheet as SignedSheet};
+use protocol::message::{Entry, EntryFields, RoundManifest};
 use protocol::privacy::Voids;
 
 use crate::config::SiloConfig;
@@ -28,7 +28,7 @@ pub struct RoundBase {
     pub(crate) encoding: Encoding,
     /// Hash of the gate's layout and bound, and of the encoding.
     gate_id: Hash,
-    /// The charter's largest share of a weight.
+    /// The parameter set's largest share of a weight.
     max_weight: Option<f64>,
     /// What the void sums of this epoch have shown.
     pub(crate) voids: Voids,
@@ -130,7 +130,7 @@ impl RoundBase {
         Hash::labelled("gate", &[&self.gate_id.0, &blob.0])
     }
 
-    /// Checks the fields of an entry against the plan and the charter, without its model.
+    /// Checks the fields of an entry against the plan and the parameter set, without its model.
     ///
     /// # Errors
     /// The first thing that is wrong.
@@ -154,7 +154,7 @@ impl RoundBase {
                 format!("expected a contribution without a {what}, found one")
             }
         };
-        let names = config.member.epoch.charter.shows_names();
+        let names = config.member.epoch.protocol.shows_names();
         if fields.member.is_some() != names {
             return Err(has(names, "member's position"));
         }
@@ -179,35 +179,37 @@ impl RoundBase {
         admitted.map_err(|error| error.to_string())
     }
 
-    /// The merges that lead to groups of a sheet's entries, where the strategy merges them in this round.
+    /// The merges that lead to groups of a manifest's entries, where the strategy merges them in this round.
     /// `document` returns contributed models by hash. For those who look at a run.
     pub fn merge_tree(
         &self,
         config: &SiloConfig,
-        signed: &SignedSheet,
+        signed: &RoundManifest,
         document: impl Fn(&Hash) -> Option<Bytes>,
     ) -> Option<MergeTree> {
-        let sheet = || {
-            let sheet = self.sheet(signed, |_, entry| {
+        let manifest = || {
+            let manifest = self.manifest(signed, |_, entry| {
                 let document = document(&entry.fields.blob);
                 let document = document.ok_or_else(|| "a model is gone".to_owned())?;
                 self.admit(document, None)
             });
-            sheet.ok()
+            manifest.ok()
         };
-        config.strategy.merge_tree(&self.state, &sheet, self.next())
+        config
+            .strategy
+            .merge_tree(&self.state, &manifest, self.next())
     }
 
-    /// The sheet that the strategy gets: the signed sheet with its models, and with weights of at most
-    /// the charter's share. `model` gives the model of the nth entry once it has passed the gate.
+    /// The manifest that the strategy gets: the signed manifest with its models, and with weights of at most
+    /// the parameter set's share. `model` gives the model of the nth entry once it has passed the gate.
     ///
     /// # Errors
     /// What `model` or the scores have wrong.
-    pub fn sheet(
+    pub fn manifest(
         &self,
-        signed: &SignedSheet,
+        signed: &RoundManifest,
         mut model: impl FnMut(usize, &Entry) -> Result<Params, String>,
-    ) -> Result<Sheet, String> {
+    ) -> Result<LoadedManifest, String> {
         let entries = signed.entries.iter().enumerate().map(|(nth, entry)| {
             let model = model(nth, entry)?;
             Ok(with_model(model, &entry.fields))
@@ -215,11 +217,11 @@ impl RoundBase {
         let entries = entries.collect::<Result<_, String>>()?;
         let scores = signed.scores.as_ref();
         let scores = scores.map(|rows| Scores::from_rows(rows)).transpose();
-        let sheet = Sheet {
+        let manifest = LoadedManifest {
             entries,
             scores: scores.map_err(|error| error.to_string())?,
         };
-        Ok(sheet.with_max_weight(self.max_weight))
+        Ok(manifest.with_max_weight(self.max_weight))
     }
 }
 

@@ -10,7 +10,7 @@ use protocol::message::EntryFields;
 
 use super::{Personal, RoundBase, participant};
 use crate::config::SiloConfig;
-use crate::surroundings::Blobs;
+use crate::environment::Blobs;
 
 /// A trained model, ready to be contributed.
 pub struct Contributed {
@@ -55,7 +55,7 @@ impl Contributed {
             size: self.document.len() as u64,
             coalition: Some(self.coalition),
             weight: weights.then_some(claimed),
-            member: epoch.charter.shows_names().then_some(me),
+            member: epoch.protocol.shows_names().then_some(me),
         }
     }
 

@@ -1,4 +1,4 @@
-//! Surroundings for tests: everything in memory, virtual time, a learner with a known optimum.
+//! Environment for tests: everything in memory, virtual time, a learner with a known optimum.
 #![allow(clippy::unwrap_used)]
 
 mod hub;
@@ -16,7 +16,7 @@ use methods::strategy::{FedAvg, OwnRadius, WeightRule};
 use protocol::member::Config;
 use protocol::net::{Command, Event};
 use protocol::roster::Silo;
-use protocol::{Charter, Epoch, Genesis, MemberIndex, SecretKey, Time};
+use protocol::{Epoch, Genesis, MemberIndex, ProtocolParameters, SecretKey, Time};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
@@ -26,7 +26,7 @@ pub(crate) use records::{adopted, applied};
 pub(crate) use stores::{MemoryBlobs, MemoryJournal, TestPool, full};
 
 use crate::{
-    Checks, Network, Notice, SeededSecrets, SiloConfig, Site, Surroundings, genesis_outcome,
+    Checks, Network, Notice, SeededSecrets, SiloConfig, SiloEnvironment, Site, genesis_outcome,
 };
 
 /// Runs a test in virtual time.
@@ -44,8 +44,12 @@ pub(crate) fn epoch(n: u16, rounds: u64) -> Arc<Epoch> {
     epoch_with(n, rounds, |_| {})
 }
 
-/// The same with a changed charter.
-pub(crate) fn epoch_with(n: u16, rounds: u64, change: impl FnOnce(&mut Charter)) -> Arc<Epoch> {
+/// The same with a changed parameter set.
+pub(crate) fn epoch_with(
+    n: u16,
+    rounds: u64,
+    change: impl FnOnce(&mut ProtocolParameters),
+) -> Arc<Epoch> {
     epoch_declaring(n, rounds, None, change)
 }
 
@@ -54,14 +58,14 @@ pub(crate) fn epoch_declaring(
     n: u16,
     rounds: u64,
     rows: Option<u64>,
-    change: impl FnOnce(&mut Charter),
+    change: impl FnOnce(&mut ProtocolParameters),
 ) -> Arc<Epoch> {
     let silo = |i| Silo {
         name: format!("silo {i}"),
         key: key(i).public(),
         rows,
     };
-    let mut charter = Charter {
+    let mut protocol = ProtocolParameters {
         start: genesis_outcome(&*strategy(), &learner(0.0), 0).0,
         rounds,
         patience: 4,
@@ -70,15 +74,15 @@ pub(crate) fn epoch_declaring(
         blob_limit: 1 << 20,
         keep_rounds: 1,
         // With this name silo 2 does not lead the first view, in which a test kills it.
-        ..Charter::small("a")
+        ..ProtocolParameters::small("a")
     };
-    change(&mut charter);
-    if let Some(masked) = charter.privacy.masked() {
-        charter.min_contributions = charter.min_contributions.max(masked.smallest_sum);
+    change(&mut protocol);
+    if let Some(masked) = protocol.privacy.masked() {
+        protocol.min_contributions = protocol.min_contributions.max(masked.smallest_sum);
     }
     let genesis = Genesis {
         silos: (0..n).map(silo).collect(),
-        charter,
+        protocol,
     };
     Arc::new(Epoch::first(&genesis).unwrap())
 }
@@ -121,7 +125,7 @@ pub(crate) fn config(epoch: &Arc<Epoch>, me: u16) -> SiloConfig {
     }
 }
 
-/// One silo's surroundings, which the test can inspect and change.
+/// One silo's environment, which the test can inspect and change.
 #[derive(Clone)]
 pub(crate) struct Rig {
     pub(crate) journal: MemoryJournal,
@@ -153,14 +157,14 @@ impl Rig {
         }
     }
 
-    /// Surroundings for a restart, with the disk of earlier starts.
-    pub(crate) fn surroundings(&self) -> (Surroundings, NetworkEnds) {
+    /// Environment for a restart, with the disk of earlier starts.
+    pub(crate) fn environment(&self) -> (SiloEnvironment, NetworkEnds) {
         let (commands, ends_commands) = mpsc::channel(256);
         let (ends_events, events) = mpsc::channel(16);
         let notices = self.notices.clone();
         let start = self.starts.get();
         self.starts.set(start.wrapping_add(1));
-        let surroundings = Surroundings {
+        let environment = SiloEnvironment {
             network: Network { commands, events },
             journal: Box::new(self.journal.clone()),
             blobs: self.blobs.clone(),
@@ -172,7 +176,7 @@ impl Rig {
             secrets: Box::new(SeededSecrets::new(&[start; 32])),
         };
         (
-            surroundings,
+            environment,
             NetworkEnds {
                 commands: ends_commands,
                 events: ends_events,

@@ -10,7 +10,7 @@ use actix::{Actor, Addr, Context, Handler};
 use bytes::Bytes;
 use methods::Params;
 use protocol::effects::Case;
-use protocol::message::{Contribution, Entry as SheetEntry, EntryFields, Sheet};
+use protocol::message::{Contribution, Entry as ManifestEntry, EntryFields, RoundManifest};
 use protocol::work::{Answer, Request};
 use protocol::{Hash, MemberIndex, codec};
 use tokio::sync::oneshot;
@@ -156,7 +156,7 @@ pub(super) fn fields(model: &Params) -> EntryFields {
     }
 }
 
-pub(super) fn entry(model: &Params) -> SheetEntry {
+pub(super) fn entry(model: &Params) -> ManifestEntry {
     let nonce = model.hash();
     let fields = fields(model);
     Contribution {
@@ -185,16 +185,16 @@ pub(super) fn evaluate(models: &[&Params]) -> Request {
     }
 }
 
-/// The sheet of these models with all entries in one coalition.
+/// The manifest of these models with all entries in one coalition.
 pub(super) fn case(models: &[Params]) -> Case {
     let mut entries: Vec<_> = models.iter().map(entry).collect();
     entries.sort_by_key(|entry| entry.id);
     let assignment = vec![0; entries.len()];
     let decision = methods::Decision::fixed(assignment);
-    let sheet = Arc::new(Sheet {
+    let manifest = Arc::new(RoundManifest {
         entries,
         scores: None,
     });
     let decision = codec::encode(&decision);
-    Case::new(1, sheet.root(), sheet, decision.into())
+    Case::new(1, manifest.root(), manifest, decision.into())
 }

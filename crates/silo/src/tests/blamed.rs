@@ -22,21 +22,21 @@ use crate::testing::*;
 use crate::{Adopted, Blobs, JournalRecord, SiloHandle, Stopped, StoreError, forget_ended, spawn};
 
 /// The round that is corrupted, of so many.
-const SPOILED: u64 = 2;
+const CORRUPTED: u64 = 2;
 const ROUNDS: u64 = 4;
 /// The silo that corrupts it.
 const FAULTY: u16 = 2;
 
 /// A store that changes the last byte of the vector that its silo masks for one round, or for all.
-struct SpoilingBlobs {
+struct CorruptingBlobs {
     kept: Arc<MemoryBlobs>,
     /// The round.
-    spoils: Option<u64>,
+    corrupts: Option<u64>,
     /// Rounds for which the silo has prepared.
     prepared: AtomicU64,
 }
 
-impl Blobs for SpoilingBlobs {
+impl Blobs for CorruptingBlobs {
     fn get(&self, hash: &Hash) -> Option<Bytes> {
         self.kept.get(hash)
     }
@@ -51,7 +51,7 @@ impl Blobs for SpoilingBlobs {
         }
         let vector = 4 * (learner(0.0).layout().len() + 4);
         let prepared = self.prepared.load(Ordering::Relaxed);
-        if blob.len() != vector || self.spoils.is_some_and(|round| round != prepared) {
+        if blob.len() != vector || self.corrupts.is_some_and(|round| round != prepared) {
             return blob;
         }
         let mut changed = blob.to_vec();
@@ -70,23 +70,23 @@ impl Blobs for SpoilingBlobs {
 
 fn start(silos: &TestSilos, i: u16) -> SiloHandle {
     if i == FAULTY {
-        spoiling(silos, i, Some(SPOILED))
+        corrupting(silos, i, Some(CORRUPTED))
     } else {
         silos.live(i)
     }
 }
 
 /// Starts a silo that corrupts the sum of a round, or those of all.
-pub(super) fn spoiling(silos: &TestSilos, i: u16, spoils: Option<u64>) -> SiloHandle {
+pub(super) fn corrupting(silos: &TestSilos, i: u16, corrupts: Option<u64>) -> SiloHandle {
     let rig = &silos.rigs[usize::from(i)];
-    let (mut surroundings, ends) = rig.surroundings();
-    surroundings.blobs = Arc::new(SpoilingBlobs {
+    let (mut environment, ends) = rig.environment();
+    environment.blobs = Arc::new(CorruptingBlobs {
         kept: rig.blobs.clone(),
-        spoils,
+        corrupts,
         prepared: AtomicU64::new(0),
     });
     silos.hub.join(MemberIndex(i), ends);
-    spawn(config(&silos.epoch, i), surroundings).unwrap()
+    spawn(config(&silos.epoch, i), environment).unwrap()
 }
 
 /// The adoption of the corrupted round, and the blob with the silo's secret behind it.
@@ -94,9 +94,9 @@ fn kept(rig: &Rig) -> Option<(Adopted, Hash)> {
     let mut adopted = None;
     for record in rig.journal.records() {
         match record {
-            JournalRecord::Adopted(of) if of.round == SPOILED => adopted = Some(of),
+            JournalRecord::Adopted(of) if of.round == CORRUPTED => adopted = Some(of),
             // The one before the adoption may still be there.
-            JournalRecord::Prepared { round, blob, .. } if round == SPOILED => {
+            JournalRecord::Prepared { round, blob, .. } if round == CORRUPTED => {
                 if let Some(adopted) = adopted {
                     return Some((adopted, Hash(blob)));
                 }
@@ -158,12 +158,12 @@ fn the_secret_of_a_void_round_stays_until_the_agreement_changes_and_names_who_sp
             assert_eq!(found.is_some(), i == FAULTY, "{found:?}");
         }
 
-        let mut charter = first.charter.clone();
-        charter.rounds = ROUNDS + 1;
+        let mut protocol = first.protocol.clone();
+        protocol.rounds = ROUNDS + 1;
         let amendment = Amendment {
             format: first.format,
             silos: first.roster.silos().to_vec(),
-            charter,
+            protocol,
             text: Vec::new(),
             stolen: Vec::new(),
         };

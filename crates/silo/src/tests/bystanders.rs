@@ -21,12 +21,12 @@ fn a_limit_that_no_model_fits_is_taken_back_by_silos_that_only_vote() {
         let rigs: Vec<_> = (0..4).map(rig).collect();
         let start = |i: u16| live(&first, &rigs[usize::from(i)], &hub, i);
         let amended = |limit: u64| {
-            let mut charter = first.charter.clone();
-            (charter.rounds, charter.blob_limit) = (4, limit);
+            let mut protocol = first.protocol.clone();
+            (protocol.rounds, protocol.blob_limit) = (4, limit);
             Amendment {
                 format: first.format,
                 silos: first.roster.silos().to_vec(),
-                charter,
+                protocol,
                 text: Vec::new(),
                 stolen: Vec::new(),
             }
@@ -45,14 +45,14 @@ fn a_limit_that_no_model_fits_is_taken_back_by_silos_that_only_vote() {
             let rig = &rigs[usize::from(i)];
             let now = epochs(&first, rig);
             let config = config(&now.now, i);
-            let (surroundings, _) = rig.surroundings();
-            let refused = spawn(config.clone(), surroundings).map(drop);
+            let (environment, _) = rig.environment();
+            let refused = spawn(config.clone(), environment).map(drop);
             assert!(matches!(refused, Err(SpawnError::Limit { limit: 1, .. })));
             let mut member = config.member;
             member.bystander = Some("blob-limit = 1".into());
-            let (surroundings, ends) = rig.surroundings();
+            let (environment, ends) = rig.environment();
             hub.join(MemberIndex(i), ends);
-            bystand(member, false, now.answers(), surroundings).unwrap()
+            bystand(member, false, now.answers(), environment).unwrap()
         };
         let mut silos: Vec<_> = (0..4).map(stand_by).collect();
         sleep(LONG).await;
@@ -63,7 +63,7 @@ fn a_limit_that_no_model_fits_is_taken_back_by_silos_that_only_vote() {
         }
         let mut silos: Vec<_> = (0..4).map(stand_by).collect();
         for silo in &silos[1..] {
-            silo.approve(amended(first.charter.blob_limit), 2);
+            silo.approve(amended(first.protocol.blob_limit), 2);
         }
         for silo in &mut silos {
             assert_eq!(silo.stopped().await, Stopped::EpochOver);

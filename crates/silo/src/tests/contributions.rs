@@ -27,7 +27,7 @@ fn block(epoch: &Epoch, round: u64, ready: &[u16]) -> Block {
             plan: Hash([1; 32]),
             state: Hash([2; 32]),
             list: Hash([3; 32]),
-            sheet: Hash([4; 32]),
+            manifest: Hash([4; 32]),
             inclusions: [(ready[0], signature)].into(),
             ready,
         }),
@@ -57,7 +57,7 @@ fn the_own_place_is_that_in_the_epoch_of_each_block() {
     // The third of the past epoch is the first of this one.
     let genesis = Genesis {
         silos: past.roster.silos()[2..].to_vec(),
-        charter: epoch(2, 3).charter.clone(),
+        protocol: epoch(2, 3).protocol.clone(),
     };
     let now = Arc::new(Epoch::first(&genesis).unwrap());
     let mut own = config(&now, 0);
@@ -93,7 +93,7 @@ fn a_key_that_was_replaced_is_the_same_institution() {
     silos[2].key = key(9).public();
     let genesis = Genesis {
         silos,
-        charter: past.charter.clone(),
+        protocol: past.protocol.clone(),
     };
     let now = Arc::new(Epoch::first(&genesis).unwrap());
     let own = OwnContributions::new(now.clone(), slice::from_ref(&past), key(9).public());

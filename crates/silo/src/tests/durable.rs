@@ -8,7 +8,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use protocol::envelope::{self, Known, Opened};
 use protocol::identity::Strict;
-use protocol::message::{Block, Body, Message, Sheet};
+use protocol::message::{Block, Body, Message, RoundManifest};
 use protocol::net::Command;
 use protocol::{Hash, MemberIndex};
 use tokio::sync::mpsc;
@@ -18,7 +18,7 @@ use crate::testing::*;
 use crate::{Blobs, Checks, Journal, JournalRecord, StoreError, spawn};
 
 /// Virtual time that three rounds take at most. A silo that can store nothing leads a view until the
-/// charter's limit of 60 beats, so a few such views fit in.
+/// parameter set's limit of 60 heartbeats, so a few such views fit in.
 const ENOUGH: Duration = Duration::from_secs(240);
 
 #[allow(clippy::large_enum_variant)] // a few dozen of them, in a test
@@ -95,10 +95,10 @@ fn third(room: usize) -> (Vec<DurableStep>, Vec<(MemberIndex, Bytes)>) {
         let rigs: Vec<_> = (0..4).map(|_| Rig::new(checks.clone())).collect();
         let mut silos = Vec::new();
         for (i, rig) in (0..).zip(&rigs) {
-            let (mut surroundings, mut ends) = rig.surroundings();
+            let (mut environment, mut ends) = rig.environment();
             if i == 2 {
-                surroundings.journal = Box::new(NotedJournal(rig.journal.clone(), log.clone()));
-                surroundings.blobs = Arc::new(NotedBlobs {
+                environment.journal = Box::new(NotedJournal(rig.journal.clone(), log.clone()));
+                environment.blobs = Arc::new(NotedBlobs {
                     kept: rig.blobs.clone(),
                     log: log.clone(),
                     room: Mutex::new(room),
@@ -116,7 +116,7 @@ fn third(room: usize) -> (Vec<DurableStep>, Vec<(MemberIndex, Bytes)>) {
                 });
             }
             hub.join(MemberIndex(i), ends);
-            silos.push(spawn(config(&epoch, i), surroundings).unwrap());
+            silos.push(spawn(config(&epoch, i), environment).unwrap());
         }
         sleep(ENOUGH).await;
         // The other three silos do not depend on it.
@@ -145,8 +145,8 @@ struct CheckedCounts {
 /// What a silo has done so far.
 #[derive(Default)]
 struct Past {
-    /// The blobs of every sheet, by the sheet's root.
-    sheets: BTreeMap<Hash, Vec<Hash>>,
+    /// The blobs of every manifest, by the manifest's root.
+    manifests: BTreeMap<Hash, Vec<Hash>>,
     put: BTreeSet<Hash>,
     /// Rounds and blobs of its trainings.
     trained: BTreeSet<(u64, Hash)>,
@@ -217,7 +217,7 @@ impl Past {
                     return Vec::new();
                 };
                 self.counts.notarized += 1;
-                [&self.sheets[&learning.sheet][..], &[learning.outcome]].concat()
+                [&self.manifests[&learning.manifest][..], &[learning.outcome]].concat()
             }
             _ => Vec::new(),
         }
@@ -242,10 +242,17 @@ fn rests_on_durable(
         ..Past::default()
     };
     for (_, frame) in frames {
-        if let Some(Body::Bundle(bundle)) = message(frame).map(|message| message.body) {
-            let blobs: Vec<_> = bundle.entries.iter().map(|e| e.fields.blob).collect();
-            let (entries, scores) = (bundle.entries, None);
-            past.sheets.insert(Sheet { entries, scores }.root(), blobs);
+        if let Some(Body::ContributionList(contribution_list)) =
+            message(frame).map(|message| message.body)
+        {
+            let blobs: Vec<_> = contribution_list
+                .entries
+                .iter()
+                .map(|e| e.fields.blob)
+                .collect();
+            let (entries, scores) = (contribution_list.entries, None);
+            past.manifests
+                .insert(RoundManifest { entries, scores }.root(), blobs);
         }
     }
     for done in log {
@@ -256,9 +263,9 @@ fn rests_on_durable(
             }
             DurableStep::Committed(record) => past.needed(record),
             DurableStep::Sent(frame) => match message(frame).map(|message| message.body) {
-                Some(Body::Inclusion { sheet }) => {
+                Some(Body::Inclusion { manifest }) => {
                     past.counts.included += 1;
-                    past.sheets[&sheet].clone()
+                    past.manifests[&manifest].clone()
                 }
                 _ => continue,
             },
@@ -277,7 +284,7 @@ fn everything_signed_is_backed_by_durable_records_and_blobs() {
     let counts = rests_on_durable(log, &frames, usize::MAX);
     assert_eq!((counts.trained, counts.contributed), (3, 3));
     assert_eq!((counts.notarized, counts.adopted), (3, 3));
-    // A lead signs its own sheet without a message.
+    // A lead signs its own manifest without a message.
     assert!(counts.included >= 2, "{counts:?}");
 }
 

@@ -24,14 +24,14 @@ pub(super) fn epochs(first: &Arc<Epoch>, rig: &Rig) -> Epochs {
 /// A silo in the epoch that its journal has reached.
 pub(super) fn live(first: &Arc<Epoch>, rig: &Rig, hub: &Hub, i: u16) -> SiloHandle {
     let epochs = epochs(first, rig);
-    let (surroundings, ends) = rig.surroundings();
+    let (environment, ends) = rig.environment();
     hub.join(MemberIndex(i), ends);
     let config = SiloConfig {
         former: epochs.answers(),
         past: epochs.former.iter().map(|(over, _)| over.clone()).collect(),
         ..config(&epochs.now, i)
     };
-    spawn(config, surroundings).unwrap()
+    spawn(config, environment).unwrap()
 }
 
 /// The amendment that admits one more member, until the round `rounds`.
@@ -39,12 +39,12 @@ pub(super) fn with_one_more(epoch: &Epoch, silo: Silo, rounds: u64) -> Amendment
     let mut silos = epoch.roster.silos().to_vec();
     let before = silos.len();
     silos.push(silo);
-    let mut charter = epoch.charter.for_members(before, before + 1);
-    charter.rounds = rounds;
+    let mut protocol = epoch.protocol.for_members(before, before + 1);
+    protocol.rounds = rounds;
     Amendment {
         format: epoch.format,
         silos,
-        charter,
+        protocol,
         text: b"text".to_vec(),
         stolen: Vec::new(),
     }
@@ -140,12 +140,12 @@ fn a_silo_that_was_away_is_shown_the_way_to_the_present_epoch() {
         let start = |i: u16| live(&first, &rigs[usize::from(i)], &hub, i);
         // The last one is away from the start.
         let mut silos: Vec<_> = (0..3).map(start).collect();
-        let mut charter = first.charter.clone();
-        charter.rounds = 4;
+        let mut protocol = first.protocol.clone();
+        protocol.rounds = 4;
         let amendment = Amendment {
             format: first.format,
             silos: first.roster.silos().to_vec(),
-            charter,
+            protocol,
             text: Vec::new(),
             stolen: Vec::new(),
         };

@@ -24,9 +24,9 @@ enum Third {
 }
 
 /// Four silos and three rounds. Returns their rigs, the hub with all sent frames, and the checks done.
-fn four(memo: bool, third: Third) -> (Vec<Rig>, Hub, Totals) {
+fn four(cache: bool, third: Third) -> (Vec<Rig>, Hub, Totals) {
     virtually(async {
-        let (epoch, hub, checks) = (epoch(4, 3), Hub::default(), Checks::new(memo));
+        let (epoch, hub, checks) = (epoch(4, 3), Hub::default(), Checks::new(cache));
         let origin = Instant::now();
         let rig = |_| Rig {
             origin,
@@ -34,9 +34,9 @@ fn four(memo: bool, third: Third) -> (Vec<Rig>, Hub, Totals) {
         };
         let rigs: Vec<_> = (0..4).map(rig).collect();
         let live = |i: u16| {
-            let (surroundings, ends) = rigs[usize::from(i)].surroundings();
+            let (environment, ends) = rigs[usize::from(i)].environment();
             hub.join(MemberIndex(i), ends);
-            spawn(config(&epoch, i), surroundings).unwrap()
+            spawn(config(&epoch, i), environment).unwrap()
         };
         match third {
             Third::Has(room) => rigs[2].journal.fail_after(room),
@@ -160,7 +160,7 @@ fn four_silos_learn_the_same_with_and_without_the_cache() {
     }
     // With the cache one check and one outcome a round, otherwise one per silo. A lead proposes what it
     // has computed, so it settles but need not check.
-    assert_eq!((shared.memo, own.memo), (true, false));
+    assert_eq!((shared.cache, own.cache), (true, false));
     assert_eq!((shared.settles, own.settles), (3, 12));
     assert_eq!(shared.checks, 3);
     assert!(own.checks >= 9, "{own:?}");

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use bytes::Bytes;
 use methods::State;
 use methods::strategy::{Edges, Kept, Memory};
-use protocol::privacy::SpoilerSearch;
+use protocol::privacy::CorrupterSearch;
 use protocol::{Hash, MemberIndex, codec};
 
 use crate::outcome::{
@@ -100,7 +100,7 @@ fn settled() -> Settled {
 }
 
 /// After a secure-aggregation round with everything in it: a void sum, and one that tells something.
-fn masked(search: SpoilerSearch) -> Settled {
+fn masked(search: CorrupterSearch) -> Settled {
     let state = State {
         models: vec![model(1.0)],
         tables: BTreeMap::new(),
@@ -124,10 +124,10 @@ fn an_outcome_document_has_its_pinned_bytes() {
     let settled = settled();
     assert_eq!(Document::read(&settled.blob), Ok(settled.document.clone()));
     let searched = [
-        SpoilerSearch::Idle,
-        SpoilerSearch::Among([1, 5].map(MemberIndex).to_vec()),
-        SpoilerSearch::Alone(MemberIndex(5)),
-        SpoilerSearch::Several,
+        CorrupterSearch::Idle,
+        CorrupterSearch::Among([1, 5].map(MemberIndex).to_vec()),
+        CorrupterSearch::Alone(MemberIndex(5)),
+        CorrupterSearch::Several,
     ];
     let searched = searched.map(masked);
     for masked in &searched {

@@ -9,8 +9,8 @@ use protocol::{Hash, MemberIndex, Report};
 use tokio::time::{Instant, sleep};
 
 use super::LONG;
+use crate::environment::{Blobs, Journal};
 use crate::outcome::Document;
-use crate::surroundings::{Blobs, Journal};
 use crate::testing::*;
 use crate::{Adopted, Checks, JournalRecord, Missing, Notice, spawn};
 
@@ -39,7 +39,7 @@ fn four(which: BlobSelection, keep: u32, late: bool) -> Vec<Rig> {
     virtually(async {
         let (hub, checks) = (Hub::default(), Checks::new(false));
         let mut epoch = (*epoch(4, ROUNDS)).clone();
-        epoch.charter.keep_rounds = keep;
+        epoch.protocol.keep_rounds = keep;
         let epoch = Arc::new(epoch);
         let origin = Instant::now();
         let rig = |_| Rig {
@@ -48,9 +48,9 @@ fn four(which: BlobSelection, keep: u32, late: bool) -> Vec<Rig> {
         };
         let rigs: Vec<_> = (0..4).map(rig).collect();
         let live = |i: u16| {
-            let (surroundings, ends) = rigs[usize::from(i)].surroundings();
+            let (environment, ends) = rigs[usize::from(i)].environment();
             hub.join(MemberIndex(i), ends);
-            spawn(config(&epoch, i), surroundings).unwrap()
+            spawn(config(&epoch, i), environment).unwrap()
         };
         let until = async |of: usize, rounds: usize| {
             let end = Instant::now() + LONG;
@@ -209,9 +209,9 @@ fn a_journal_lost_by_a_used_key_stays_lost_after_a_restart() {
         };
         let mut rigs: Vec<_> = (0..4).map(rig).collect();
         let live = |rig: &Rig, i: u16| {
-            let (surroundings, ends) = rig.surroundings();
+            let (environment, ends) = rig.environment();
             hub.join(MemberIndex(i), ends);
-            spawn(config(&epoch, i), surroundings).unwrap()
+            spawn(config(&epoch, i), environment).unwrap()
         };
         let mut silos: Vec<_> = (0..4).map(|i| live(&rigs[usize::from(i)], i)).collect();
         while rigs[2].adopted().len() < 2 {

@@ -50,9 +50,9 @@ fn the_secret_of_an_adopted_round_is_gone_after_a_stop_and_that_of_a_void_one_or
         vec![prepared(2, void), prepared(3, next)],
     ];
     journal.commit(rounds.concat()).unwrap();
-    let charter = &epoch(4, 9).charter;
+    let protocol = &epoch(4, 9).protocol;
     for _ in 0..2 {
-        let kept = load(charter, false, &mut journal, &blobs).unwrap();
+        let kept = load(protocol, false, &mut journal, &blobs).unwrap();
         let here = names.map(|name| blobs.get(&name).is_some());
         assert_eq!(here, [false, true, true]);
         assert!(!kept.contains(&prepared(1, good)) && kept.contains(&prepared(3, next)));

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use protocol::envelope::seal;
+use protocol::envelope::sign;
 use protocol::message::{Body, Phase};
 use protocol::net::{Acceptance, Command, Event};
 use protocol::{Epoch, MemberIndex};
@@ -18,7 +18,7 @@ const FLOODER: u16 = 3;
 fn progress(epoch: &Epoch, signer: u16, counter: u64) -> Bytes {
     let phase = Phase::Collecting;
     let body = Body::Progress { phase, counter };
-    seal(epoch, &key(signer), 0, 1, MemberIndex(FLOODER), body).1
+    sign(epoch, &key(signer), 0, 1, MemberIndex(FLOODER), body).1
 }
 
 /// Receives this many frames of the flooder, one a millisecond. Returns the commands and notices of
@@ -30,8 +30,8 @@ fn flooded(
 ) -> (Vec<Command>, Vec<Notice>, crate::Counts) {
     virtually(async {
         let (rig, epoch) = (Rig::new(Checks::new(false)), epoch(4, 1));
-        let (surroundings, mut ends) = rig.surroundings();
-        let silo = spawn(config(&epoch, 0), surroundings).unwrap();
+        let (environment, mut ends) = rig.environment();
+        let silo = spawn(config(&epoch, 0), environment).unwrap();
         let mut sent = Vec::new();
         for number in 0..frames {
             let event = Event::Received {
@@ -109,7 +109,7 @@ fn frames_over_the_budget_are_dropped_unread_and_reported_once_a_minute() {
         |_| None,
         |epoch, number| progress(epoch, FLOODER, number),
     );
-    // 32 at once, and 3 a beat.
+    // 32 at once, and 3 a heartbeat.
     let heard = counts.received - counts.dropped;
     assert!((30..80).contains(&heard), "{heard}");
     assert!(!mutes(&sent).is_empty());
@@ -122,8 +122,8 @@ fn frames_over_the_budget_are_dropped_unread_and_reported_once_a_minute() {
 fn requests_for_too_many_blobs_are_refused_by_the_mesh_actor() {
     virtually(async {
         let (rig, epoch) = (Rig::new(Checks::new(false)), epoch(4, 1));
-        let (surroundings, mut ends) = rig.surroundings();
-        let silo = spawn(config(&epoch, 0), surroundings).unwrap();
+        let (environment, mut ends) = rig.environment();
+        let silo = spawn(config(&epoch, 0), environment).unwrap();
         for ticket in 0..100 {
             let blobs = vec![protocol::Hash::of(b"no member has this"); 1000];
             let by = MemberIndex(FLOODER);
@@ -148,8 +148,8 @@ fn a_former_member_is_no_peer_and_gets_no_blobs() {
     const GUEST: MemberIndex = MemberIndex(4);
     virtually(async {
         let (rig, epoch) = (Rig::new(Checks::new(false)), epoch(4, 1));
-        let (surroundings, mut ends) = rig.surroundings();
-        let _silo = spawn(config(&epoch, 0), surroundings).unwrap();
+        let (environment, mut ends) = rig.environment();
+        let _silo = spawn(config(&epoch, 0), environment).unwrap();
         let blob = Bytes::from_static(b"a model");
         let hash = protocol::Hash::of(&blob);
         crate::Blobs::put(&*rig.blobs, hash, blob).unwrap();

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use protocol::net::{Command, Event};
 use protocol::privacy::{Group, Masked, Privacy, Sums};
-use protocol::{Charter, Epoch, Hash, MemberIndex};
+use protocol::{Epoch, Hash, MemberIndex, ProtocolParameters};
 use tokio::time::sleep;
 
 use super::{TestSilos, kill};
@@ -18,8 +18,8 @@ pub(super) const ROUNDS: u64 = 3;
 /// Half a step of the fixed point.
 const HALF_STEP: f32 = 1.0 / (1 << 19) as f32;
 
-/// The groups of a charter, each a list of members with their weights.
-pub(super) fn groups<'a>(groups: &'a [&'a [(u16, u64)]]) -> impl Fn(&mut Charter) + 'a {
+/// The groups of a parameter set, each a list of members with their weights.
+pub(super) fn groups<'a>(groups: &'a [&'a [(u16, u64)]]) -> impl Fn(&mut ProtocolParameters) + 'a {
     let named = |group: &&[(u16, u64)]| {
         let authors = group
             .iter()
@@ -28,8 +28,8 @@ pub(super) fn groups<'a>(groups: &'a [&'a [(u16, u64)]]) -> impl Fn(&mut Charter
             authors: authors.collect(),
         }
     };
-    move |charter| {
-        charter.privacy = Privacy::Masked(Masked {
+    move |protocol| {
+        protocol.privacy = Privacy::Masked(Masked {
             colluders: 1,
             shows: Vec::new(),
             smallest_sum: 3,
@@ -41,8 +41,12 @@ pub(super) fn groups<'a>(groups: &'a [&'a [(u16, u64)]]) -> impl Fn(&mut Charter
 /// One group of all four.
 pub(super) const ALL: &[&[(u16, u64)]] = &[&[(0, 1), (1, 1), (2, 1), (3, 1)]];
 
-/// Returns what every silo has adopted once all are done, and their surroundings.
-fn adopted(n: u16, change: impl Fn(&mut Charter), fault: SiloFault) -> (Vec<f32>, Vec<Rig>) {
+/// Returns what every silo has adopted once all are done, and their environment.
+fn adopted(
+    n: u16,
+    change: impl Fn(&mut ProtocolParameters),
+    fault: SiloFault,
+) -> (Vec<f32>, Vec<Rig>) {
     adopted_by(epoch_with(n, ROUNDS, change), fault)
 }
 
@@ -187,8 +191,8 @@ fn a_silo_that_is_away_stops_its_group_and_nothing_is_used_up() {
 fn what_a_silo_keeps_to_itself_is_given_to_nobody() {
     virtually(async {
         let silos = TestSilos::of(epoch_with(4, ROUNDS, groups(ALL)));
-        let (surroundings, ends) = silos.rigs[0].surroundings();
-        let mut silo = spawn(config(&silos.epoch, 0), surroundings).unwrap();
+        let (environment, ends) = silos.rigs[0].environment();
+        let mut silo = spawn(config(&silos.epoch, 0), environment).unwrap();
         sleep(Duration::from_secs(1)).await;
         let prepared = silos.rigs[0].blobs.hashes().into_iter();
         let secret = |hash: &Hash| PreparedRound::is(&silos.rigs[0].blobs.get(hash).unwrap());

@@ -37,9 +37,9 @@ fn a_certificate_of_67() {
             signature: *signature,
         })
         .collect();
-    for memo in [false, true] {
-        let checks = Checks::new(memo);
-        println!("memo {memo}");
+    for cache in [false, true] {
+        let checks = Checks::new(cache);
+        println!("memo {cache}");
         timed("  first batch of 67", || {
             assert!(checks.verify_all(&claims))
         });
@@ -55,11 +55,11 @@ fn a_certificate_of_67() {
 #[test]
 #[ignore = "a measurement"]
 fn a_hundred_silos() {
-    for memo in [true, false] {
+    for cache in [true, false] {
         let rounds = 3;
         let start = std::time::Instant::now();
         let (received, totals) = virtually(async {
-            let (epoch, hub, checks) = (epoch(100, rounds), Hub::default(), Checks::new(memo));
+            let (epoch, hub, checks) = (epoch(100, rounds), Hub::default(), Checks::new(cache));
             let origin = Instant::now();
             let mut silos = Vec::new();
             for i in 0..100 {
@@ -67,9 +67,9 @@ fn a_hundred_silos() {
                     origin,
                     ..Rig::new(checks.clone())
                 };
-                let (surroundings, ends) = rig.surroundings();
+                let (environment, ends) = rig.environment();
                 hub.join(MemberIndex(i), ends);
-                silos.push((spawn(config(&epoch, i), surroundings).unwrap(), rig));
+                silos.push((spawn(config(&epoch, i), environment).unwrap(), rig));
             }
             while silos
                 .iter()
@@ -82,7 +82,7 @@ fn a_hundred_silos() {
             (received, checks.totals())
         });
         let spent = start.elapsed();
-        println!("memo {memo}: {rounds} rounds in {spent:?}, {received} frames received");
+        println!("memo {cache}: {rounds} rounds in {spent:?}, {received} frames received");
         println!("  {:?} a frame; {totals:?}", spent / received as u32);
     }
 }

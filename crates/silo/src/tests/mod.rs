@@ -50,7 +50,7 @@ impl TestSilos {
     /// `n` silos that keep this many rounds.
     fn new(n: u16, rounds: u64, keep: u32) -> Self {
         let mut epoch = (*epoch(n, rounds)).clone();
-        epoch.charter.keep_rounds = keep;
+        epoch.protocol.keep_rounds = keep;
         Self::of(Arc::new(epoch))
     }
 
@@ -75,11 +75,11 @@ impl TestSilos {
 
     /// A silo with another configuration.
     fn live_with(&self, i: u16, change: impl FnOnce(&mut SiloConfig)) -> SiloHandle {
-        let (surroundings, ends) = self.rigs[usize::from(i)].surroundings();
+        let (environment, ends) = self.rigs[usize::from(i)].environment();
         self.hub.join(MemberIndex(i), ends);
         let mut config = config(&self.epoch, i);
         change(&mut config);
-        spawn(config, surroundings).unwrap()
+        spawn(config, environment).unwrap()
     }
 
     /// The last round that a silo has adopted.

@@ -113,7 +113,7 @@ struct SeenTraffic {
 fn traffic(rows: Arc<dyn Learner>, own_seed: u64) -> SeenTraffic {
     virtually(async {
         let mut epoch = (*noised(Some(50), 3)).clone();
-        epoch.charter.rounds = ROUNDS;
+        epoch.protocol.rounds = ROUNDS;
         let silos = TestSilos::of(Arc::new(epoch));
         let live = |i: u16| {
             silos.live_with(i, |config| {

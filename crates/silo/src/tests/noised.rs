@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use protocol::charter::{Noise, Real, Release, Unit};
+use protocol::parameters::{Noise, Real, Release, Unit};
 use protocol::privacy::{Masked, Privacy, Sums};
 use protocol::roster::quorum;
 use protocol::{Epoch, MemberIndex, Record, Report};
@@ -20,9 +20,9 @@ pub(super) fn noised(rows: Option<u64>, fewest: u16) -> Arc<Epoch> {
 
 /// The same with so many silos and rounds.
 pub(super) fn noised_of(n: u16, rounds: u64, rows: Option<u64>, fewest: u16) -> Arc<Epoch> {
-    epoch_declaring(n, rounds, rows, |charter| {
-        charter.min_contributions = quorum(n.into()) as u16;
-        charter.privacy = Privacy::Masked(Masked {
+    epoch_declaring(n, rounds, rows, |protocol| {
+        protocol.min_contributions = quorum(n.into()) as u16;
+        protocol.privacy = Privacy::Masked(Masked {
             colluders: 1,
             shows: Vec::new(),
             smallest_sum: fewest,

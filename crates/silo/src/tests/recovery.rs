@@ -42,7 +42,7 @@ impl RecoveringSilos {
     fn live_with(&self, i: u16, change: impl FnOnce(&mut SiloConfig)) -> SiloHandle {
         let rig = &self.rigs[usize::from(i)];
         let epochs = epochs(&self.first, rig);
-        let (surroundings, ends) = rig.surroundings();
+        let (environment, ends) = rig.environment();
         self.hub.join(MemberIndex(i), ends);
         let mut config = SiloConfig {
             former: epochs.answers(),
@@ -50,7 +50,7 @@ impl RecoveringSilos {
             ..config(&epochs.now, i)
         };
         change(&mut config);
-        spawn(config, surroundings).unwrap()
+        spawn(config, environment).unwrap()
     }
 
     fn rounds(&self, i: u16) -> Vec<u64> {

@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use protocol::MemberIndex;
-use protocol::privacy::{SpoilerSearch, Voids};
+use protocol::privacy::{CorrupterSearch, Voids};
 use tokio::time::sleep;
 
-use super::blamed::spoiling;
+use super::blamed::corrupting;
 use super::noised::{drawn, near, noised_of};
 use super::{TestSilos, kill};
 use crate::Notice;
@@ -14,7 +14,7 @@ use crate::testing::{Rig, virtually};
 
 const ROUNDS: u64 = 8;
 /// The silo that corrupts sums.
-const SPOILER: u16 = 4;
+const CORRUPTER: u16 = 4;
 
 fn members(some: impl IntoIterator<Item = u16>) -> Vec<MemberIndex> {
     some.into_iter().map(MemberIndex).collect()
@@ -58,7 +58,7 @@ fn a_silo_that_spoils_every_noised_sum_is_found_by_halves_and_the_others_go_on()
     virtually(async {
         let silos = TestSilos::of(noised_of(6, ROUNDS, Some(1), 3));
         let start = |i| match i {
-            SPOILER => spoiling(&silos, i, None),
+            CORRUPTER => corrupting(&silos, i, None),
             _ => silos.live(i),
         };
         let mut running: Vec<_> = (0..6).map(start).collect();
@@ -70,26 +70,26 @@ fn a_silo_that_spoils_every_noised_sum_is_found_by_halves_and_the_others_go_on()
             let rounds = vec![rounds];
             (u64::from(rounds[0]), Voids { rounds, search })
         };
-        let found = after(4, SpoilerSearch::Alone(MemberIndex(SPOILER)));
+        let found = after(4, CorrupterSearch::Alone(MemberIndex(CORRUPTER)));
         let expected = [
-            after(1, SpoilerSearch::Among(members(0..6))),
-            after(2, SpoilerSearch::Among(members(3..6))),
-            after(3, SpoilerSearch::Among(members(3..5))),
+            after(1, CorrupterSearch::Among(members(0..6))),
+            after(2, CorrupterSearch::Among(members(3..6))),
+            after(3, CorrupterSearch::Among(members(3..5))),
             found.clone(),
         ];
         for (i, rig) in (0..).zip(&silos.rigs) {
             assert_eq!(searched(rig), expected, "{i}");
             // Every sum that was opened had a line of the ledger before; the one that is left out draws no more.
-            let rounds = if i == SPOILER { 4 } else { ROUNDS };
+            let rounds = if i == CORRUPTER { 4 } else { ROUNDS };
             assert_eq!(drawn(rig), (1..=rounds).collect::<Vec<_>>(), "{i}");
         }
-        let spoiled = [
+        let corrupted = [
             (1, members(0..6)),
             (2, members([3, 4, 5])),
             (3, members([0, 3, 4])),
             (4, members([2, 4, 5])),
         ];
-        assert_eq!(void(&silos.rigs[0]), spoiled);
+        assert_eq!(void(&silos.rigs[0]), corrupted);
         // What the good half of a round says is learned.
         let rest: &[u16] = &[0, 1, 2, 3, 5];
         let good: [&[u16]; 8] = [

@@ -8,8 +8,8 @@ use protocol::{Hash, MemberIndex, Report};
 use tokio::time::sleep;
 
 use super::LONG;
+use crate::environment::{Blobs, Journal};
 use crate::restore::restore;
-use crate::surroundings::{Blobs, Journal};
 use crate::testing::*;
 use crate::{Checks, JournalRecord, Notice, SpawnError, Stopped, genesis_outcome, spawn};
 
@@ -21,9 +21,9 @@ fn alone(rounds: u64) -> Rig {
             Hub::default(),
             epoch(1, rounds),
         );
-        let (surroundings, ends) = rig.surroundings();
+        let (environment, ends) = rig.environment();
         hub.join(MemberIndex(0), ends);
-        let mut silo = spawn(config(&epoch, 0), surroundings).unwrap();
+        let mut silo = spawn(config(&epoch, 0), environment).unwrap();
         sleep(LONG).await;
         silo.stop();
         assert_eq!(silo.stopped().await, Stopped::Asked);
@@ -101,9 +101,9 @@ fn an_outcome_is_adopted_in_one_transaction_and_old_blobs_are_removed() {
 fn after_a_kill_no_effect_runs() {
     virtually(async {
         let (rig, hub, epoch) = (Rig::new(Checks::new(false)), Hub::default(), epoch(1, 2));
-        let (surroundings, ends) = rig.surroundings();
+        let (environment, ends) = rig.environment();
         hub.join(MemberIndex(0), ends);
-        let mut silo = spawn(config(&epoch, 0), surroundings).unwrap();
+        let mut silo = spawn(config(&epoch, 0), environment).unwrap();
         sleep(Duration::from_millis(150)).await;
         let before = (
             hub.frames(),
@@ -129,8 +129,8 @@ fn after_a_kill_no_effect_runs() {
 fn a_silo_stops_when_its_network_ends() {
     virtually(async {
         let (rig, epoch) = (Rig::new(Checks::new(false)), epoch(1, 2));
-        let (surroundings, ends) = rig.surroundings();
-        let mut silo = spawn(config(&epoch, 0), surroundings).unwrap();
+        let (environment, ends) = rig.environment();
+        let mut silo = spawn(config(&epoch, 0), environment).unwrap();
         drop(ends);
         assert_eq!(silo.stopped().await, Stopped::Network);
     });
@@ -143,17 +143,17 @@ fn a_silo_with_another_initial_state_strategy_or_key_does_not_start() {
         let mut other_seed = config(&epoch, 0);
         other_seed.initial_seed = 7;
         let ours = genesis_outcome(&*strategy(), &learner(0.0), 7).0;
-        let error = spawn(other_seed, rig.surroundings().0).err().unwrap();
+        let error = spawn(other_seed, rig.environment().0).err().unwrap();
         assert_eq!(
             error,
             SpawnError::Start {
-                agreed: epoch.charter.start,
+                agreed: epoch.protocol.start,
                 ours
             }
         );
         let mut other_key = config(&epoch, 0);
         other_key.member.key = key(1);
-        let error = spawn(other_key, rig.surroundings().0).err().unwrap();
+        let error = spawn(other_key, rig.environment().0).err().unwrap();
         assert_eq!(error, SpawnError::Identity(MemberIndex(0)));
     });
 }
@@ -163,8 +163,8 @@ fn a_model_larger_than_the_charter_allows_is_named_at_once() {
     virtually(async {
         let (rig, epoch) = (Rig::new(Checks::new(false)), epoch(1, 1));
         let mut small = (*epoch).clone();
-        small.charter.blob_limit = 8;
-        let error = spawn(config(&small.into(), 0), rig.surroundings().0).err();
+        small.protocol.blob_limit = 8;
+        let error = spawn(config(&small.into(), 0), rig.environment().0).err();
         let size = model(0.0).document().len() as u64;
         assert_eq!(error, Some(SpawnError::Limit { size, limit: 8 }));
     });
@@ -173,7 +173,7 @@ fn a_model_larger_than_the_charter_allows_is_named_at_once() {
 #[test]
 fn spawn_outside_an_actix_system_is_an_error() {
     let rig = Rig::new(Checks::new(false));
-    let error = spawn(config(&epoch(1, 1), 0), rig.surroundings().0).err();
+    let error = spawn(config(&epoch(1, 1), 0), rig.environment().0).err();
     assert_eq!(error, Some(SpawnError::NoSystem));
 }
 
@@ -185,7 +185,7 @@ fn without_other_members_a_journal_without_its_blobs_is_refused() {
             blobs: Default::default(),
             ..rig
         };
-        let error = spawn(config(&epoch(1, 1), 0), empty.surroundings().0)
+        let error = spawn(config(&epoch(1, 1), 0), empty.environment().0)
             .err()
             .unwrap();
         assert!(
@@ -203,8 +203,8 @@ fn the_own_contribution_is_served_to_the_lead_alone_until_the_bundle_is_out() {
         let lead = epoch.lead(1);
         let mut members = epoch.roster.members().filter(|&member| member != lead);
         let (me, other) = (members.next().unwrap(), members.next().unwrap());
-        let (surroundings, mut ends) = rig.surroundings();
-        let silo = spawn(config(&epoch, me.0), surroundings).unwrap();
+        let (environment, mut ends) = rig.environment();
+        let silo = spawn(config(&epoch, me.0), environment).unwrap();
         sleep(Duration::from_millis(500)).await;
         // It has trained, and its model is among its blobs.
         let trained = model(f32::from(me.0) / 2.0);
@@ -245,9 +245,9 @@ fn the_own_contribution_is_served_to_the_lead_alone_until_the_bundle_is_out() {
 fn commands_that_do_not_fit_are_lost_and_reported() {
     virtually(async {
         let (rig, epoch) = (Rig::new(Checks::new(false)), epoch(4, 1));
-        let (surroundings, mut ends) = rig.surroundings();
+        let (environment, mut ends) = rig.environment();
         // The network reads no commands for a long time.
-        let silo = spawn(config(&epoch, 0), surroundings).unwrap();
+        let silo = spawn(config(&epoch, 0), environment).unwrap();
         sleep(LONG).await;
         let lost = silo.counts().lost;
         assert!(lost > 0);
@@ -270,8 +270,8 @@ fn commands_that_do_not_fit_are_lost_and_reported() {
 fn frames_that_are_no_messages_are_counted_and_dropped() {
     virtually(async {
         let (rig, epoch) = (Rig::new(Checks::new(false)), epoch(4, 1));
-        let (surroundings, ends) = rig.surroundings();
-        let silo = spawn(config(&epoch, 0), surroundings).unwrap();
+        let (environment, ends) = rig.environment();
+        let silo = spawn(config(&epoch, 0), environment).unwrap();
         let from = MemberIndex(3);
         ends.events
             .send(Event::Received {

@@ -361,7 +361,7 @@ fn the_line_of_a_noised_round_has_its_noise_and_unit_and_comes_before_the_signat
 #[test]
 fn a_silo_whose_noised_rounds_have_spent_its_ledger_sits_out_and_goes_on_voting() {
     let mut accountant = Accountant::new();
-    let one = Cost::of(&noised(Some(1), 3).charter.privacy).unwrap();
+    let one = Cost::of(&noised(Some(1), 3).protocol.privacy).unwrap();
     one.spend(&mut accountant, 1);
     let bound = accountant.bound(delta());
     // Room for one round, by either number.
@@ -530,12 +530,12 @@ fn a_ledger_and_a_journal_that_are_put_back_together_are_noticed_by_the_chain_of
 
 /// The change that adds rounds, and nothing else.
 fn more_rounds(epoch: &Epoch, rounds: u64) -> Amendment {
-    let mut charter = epoch.charter.clone();
-    charter.rounds = rounds;
+    let mut protocol = epoch.protocol.clone();
+    protocol.rounds = rounds;
     Amendment {
         format: epoch.format,
         silos: epoch.roster.silos().to_vec(),
-        charter,
+        protocol,
         text: Vec::new(),
         stolen: Vec::new(),
     }

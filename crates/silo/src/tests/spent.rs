@@ -23,16 +23,16 @@ fn a_slow_trainer_a_slow_line_and_a_slow_disk_are_told_apart() {
         let mut silos = Vec::new();
         for i in 0..4 {
             let rig = Rig::new(checks.clone());
-            let (mut surroundings, ends) = rig.surroundings();
+            let (mut environment, ends) = rig.environment();
             match i {
-                0 => surroundings.pool = Arc::new(TestPool(Duration::from_secs(2))),
+                0 => environment.pool = Arc::new(TestPool(Duration::from_secs(2))),
                 1 => hub.slow(MemberIndex(1), Duration::from_millis(700)),
                 // By the clock of the machine, which has to be above the virtual times of its work.
                 2 => rig.journal.slow(Duration::from_millis(60)),
                 _ => {}
             }
             hub.join(MemberIndex(i), ends);
-            silos.push((spawn(config(&epoch, i), surroundings).unwrap(), rig));
+            silos.push((spawn(config(&epoch, i), environment).unwrap(), rig));
         }
         while silos.iter().any(|(_, rig)| rig.adopted().len() < 2) {
             sleep(Duration::from_millis(100)).await;

@@ -10,7 +10,7 @@ use protocol::net::{Command, Event};
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
-use crate::surroundings::{Journal, PoolJob};
+use crate::environment::{Journal, PoolJob};
 use crate::testing::*;
 use crate::threads::Threads;
 use crate::{Checks, Done, JournalRecord, Pool, Stopped, StoreError, WorkSize, spawn};
@@ -78,16 +78,16 @@ fn really<F: Future>(future: F) -> F::Output {
 fn while_a_disk_is_slow_frames_are_read_and_nothing_is_sent() {
     really(async {
         let rig = Rig::new(Checks::new(false));
-        let (mut surroundings, mut ends) = rig.surroundings();
+        let (mut environment, mut ends) = rig.environment();
         let (began, begins) = oneshot::channel();
         let (release, gate) = channel();
-        surroundings.pool = Arc::new(Apart(Threads::new(1)));
-        surroundings.journal = Box::new(HeldJournal {
+        environment.pool = Arc::new(Apart(Threads::new(1)));
+        environment.journal = Box::new(HeldJournal {
             journal: rig.journal.clone(),
             began: Some(began),
             gate: Mutex::new(gate),
         });
-        let mut silo = spawn(config(&epoch(1, 1), 0), surroundings).unwrap();
+        let mut silo = spawn(config(&epoch(1, 1), 0), environment).unwrap();
         timeout(LONGEST, begins).await.unwrap().unwrap();
         // What needed no record is gone already.
         frames(&mut ends);
@@ -118,9 +118,9 @@ fn a_panic_on_that_thread_ends_the_silo_with_its_text() {
     really(async {
         let rig = Rig::new(Checks::new(false));
         rig.journal.panic_after(1);
-        let (mut surroundings, _ends) = rig.surroundings();
-        surroundings.pool = Arc::new(Apart(Threads::new(1)));
-        let mut silo = spawn(config(&epoch(1, 1), 0), surroundings).unwrap();
+        let (mut environment, _ends) = rig.environment();
+        environment.pool = Arc::new(Apart(Threads::new(1)));
+        let mut silo = spawn(config(&epoch(1, 1), 0), environment).unwrap();
         let stopped = timeout(LONGEST, silo.stopped()).await.unwrap();
         assert_eq!(stopped, Stopped::Defect("a disk that fails".into()));
         assert_eq!(rig.journal.transactions().len(), 1);

@@ -6,9 +6,9 @@
 use protocol::codec;
 
 use super::*;
+use crate::environment::Journal;
 use crate::needed::{is_final, needed};
 use crate::record::JournalRecord;
-use crate::surroundings::Journal;
 use crate::testing::{MemoryJournal, virtually};
 use crate::trimmed::{ROOM, TrimmedJournal};
 
@@ -31,7 +31,7 @@ fn of_round(epoch: &Epoch) -> u64 {
 /// Most bytes of everything else that a silo keeps while rounds succeed.
 fn besides(epoch: &Epoch) -> u64 {
     let n = epoch.roster.len() as u64;
-    let kept = u64::from(epoch.charter.keep_rounds);
+    let kept = u64::from(epoch.protocol.keep_rounds);
     (2 * kept + 10) * (600 + 100 * n) + ROOM as u64 * (200 + 50 * n)
 }
 

@@ -10,8 +10,8 @@ use protocol::{Hash, MemberIndex};
 use super::bench::*;
 use crate::JournalRecord;
 use crate::actors::messages::{Fetched, WorkResult};
-use crate::outcome::{Document, read_sheet, sheet_blob};
-use crate::surroundings::Blobs;
+use crate::environment::Blobs;
+use crate::outcome::{Document, manifest_blob, read_manifest};
 use crate::testing::*;
 
 #[test]
@@ -191,7 +191,7 @@ fn a_computed_and_a_fetched_outcome_are_adopted_once_with_the_same_result() {
         let mut kept = Vec::new();
         let models = [1.0, 2.0, 6.0].map(model);
         let case = case(&models);
-        let sheet = Hash::of(&sheet_blob(&case.sheet));
+        let manifest = Hash::of(&manifest_blob(&case.manifest));
         let mut outcome = None;
         for settles in [true, false] {
             let bench = Bench::new(f64::INFINITY);
@@ -226,14 +226,14 @@ fn a_computed_and_a_fetched_outcome_are_adopted_once_with_the_same_result() {
             // The training is not part of the outcome, so the personal state does not change.
             assert_eq!(adopted.personal, crate::testing::trained(0.0).hash());
             if settles {
-                // Who computed it also keeps the sheet.
-                let sheet = bench.rig.blobs.get(&sheet).unwrap();
-                assert_eq!(read_sheet(&sheet).as_ref(), Some(&*case.sheet));
+                // Who computed it also keeps the manifest.
+                let manifest = bench.rig.blobs.get(&manifest).unwrap();
+                assert_eq!(read_manifest(&manifest).as_ref(), Some(&*case.manifest));
             }
             let mut records = answer.records;
             if let JournalRecord::Adopted(adopted) = &mut records[0] {
                 let before = adopted.blobs.len();
-                adopted.blobs.retain(|blob| *blob != sheet.0);
+                adopted.blobs.retain(|blob| *blob != manifest.0);
                 assert_eq!(before - adopted.blobs.len(), usize::from(settles));
             }
             kept.push(records);

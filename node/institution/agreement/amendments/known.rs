@@ -41,7 +41,7 @@ impl KnownAmendment {
     pub fn after(&self, agreement: &Agreement) -> Result<Agreement, String> {
         let genesis = Genesis {
             silos: self.amendment.silos.clone(),
-            charter: self.amendment.charter.clone(),
+            protocol: self.amendment.protocol.clone(),
         };
         let format = self.amendment.format;
         let epoch = Epoch::first_in(format, &genesis).map_err(|error| error.to_string())?;

@@ -12,10 +12,10 @@ const EXAMPLE: &str = include_str!("../../../../examples/federation.toml");
 /// An amendment of the example with this many rounds, and the epoch that it would end.
 fn with_rounds(rounds: u64) -> (Hash, Amendment) {
     let old = Agreement::parse("federation.toml", EXAMPLE).unwrap();
-    let now = format!("rounds = {}", old.epoch.charter.rounds);
+    let now = format!("rounds = {}", old.epoch.protocol.rounds);
     let text = EXAMPLE.replacen(&now, &format!("rounds = {rounds}"), 1);
     let amendment = old.amended("new.toml", &text, learn::stand_in).unwrap();
-    assert_eq!(amendment.charter.rounds, rounds);
+    assert_eq!(amendment.protocol.rounds, rounds);
     (old.epoch.id, amendment)
 }
 

@@ -1,14 +1,14 @@
 //! The lines about secure-aggregation rounds.
 
 use protocol::message::Message;
-use protocol::privacy::{Circle, SpoilerSearch};
+use protocol::privacy::{Circle, CorrupterSearch};
 use protocol::{Hash, Report, Time};
 use silo::Notice;
 
 use super::News;
+use crate::corrupters;
 use crate::events::NodeEvent;
 use crate::federation::told;
-use crate::spoilers;
 use crate::verify::EvidenceFile;
 
 impl News {
@@ -23,7 +23,7 @@ impl News {
                          many rounds, and the agreement has to change"
                     )
                 } else {
-                    let why = told(&self.epoch.charter.privacy).waits(&missing.join(", "));
+                    let why = told(&self.epoch.protocol.privacy).waits(&missing.join(", "));
                     format!("warning: round {round} waits: {why}. No agreed round is lost")
                 };
                 let round = *round;
@@ -89,7 +89,7 @@ impl News {
                 authors,
                 why,
             } => {
-                let (round, authors) = (*round, spoilers::names(authors, &self.epoch));
+                let (round, authors) = (*round, corrupters::names(authors, &self.epoch));
                 let line = format!(
                     "warning: the sum of {authors} is void in round {round}: {why}. Their models are left out of \
                      the round"
@@ -103,13 +103,14 @@ impl News {
                 self.print(at, event, line);
             }
             Notice::Searched { round, voids } => {
-                let Some(said) = spoilers::said(voids, &self.epoch, Some(self.health.me())) else {
+                let Some(said) = corrupters::said(voids, &self.epoch, Some(self.health.me()))
+                else {
                     return;
                 };
                 let suspects = match &voids.search {
-                    SpoilerSearch::Among(suspects) => &suspects[..],
-                    SpoilerSearch::Alone(member) => std::slice::from_ref(member),
-                    SpoilerSearch::Idle | SpoilerSearch::Several => &[],
+                    CorrupterSearch::Among(suspects) => &suspects[..],
+                    CorrupterSearch::Alone(member) => std::slice::from_ref(member),
+                    CorrupterSearch::Idle | CorrupterSearch::Several => &[],
                 };
                 let suspects = suspects.iter().map(|by| self.named(*by)).collect();
                 let round = *round;

@@ -199,7 +199,7 @@ impl News {
 
     /// Prints that the last round is final.
     fn complete(&self, at: Time, last: u64) {
-        let line = match self.epoch.charter.rounds {
+        let line = match self.epoch.protocol.rounds {
             rounds if rounds == last => format!("all {rounds} rounds are done"),
             _ if !self.may_stop => {
                 format!(
@@ -216,7 +216,7 @@ impl News {
         let said = NodeEvent::Privacy {
             learned,
             officer,
-            noised: self.epoch.charter.privacy.is_noised(),
+            noised: self.epoch.protocol.privacy.is_noised(),
         };
         self.print(at, said, String::new());
         self.print(at, NodeEvent::Finished { rounds: last }, line);

@@ -166,7 +166,7 @@ pub(crate) async fn a_fetch_continues_after_its_holder_ends<L: Lab>() {
 }
 
 /// An author decides for every request whether the member may have its blob: only the lead, until
-/// the bundle is published.
+/// the contribution list is published.
 pub(crate) async fn the_author_decides_who_may_have_its_blob<L: Lab>() {
     let (_lab, mut all) = whole::<L>(3, ROOM).await;
     let blob = bytes(300_000, 1);

@@ -1,8 +1,8 @@
 //! Plans that nobody made for secure-aggregation rounds.
 #![allow(clippy::unwrap_used)]
 
-use crate::charter_config::CharterConfig;
 use crate::draft_check::DraftCheck;
+use crate::protocol_config::ProtocolConfig;
 
 use super::*;
 
@@ -49,7 +49,7 @@ fn faults(table: &PrivacyTable, task: &TaskConfig, strategy: &StrategyConfig) ->
         rounds: NOISED.rounds,
         task,
         strategy,
-        charter: &CharterConfig::default(),
+        protocol: &ProtocolConfig::default(),
         privacy: Some(table),
     };
     of.privacy_faults()

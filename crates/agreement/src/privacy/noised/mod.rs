@@ -3,7 +3,7 @@
 
 use methods::learner::{Optimiser, Training};
 use methods::strategy::{NoisedUse, StrategyConfig};
-use protocol::charter::{Noise, Release, Unit};
+use protocol::parameters::{Noise, Release, Unit};
 use task::{ModelConfig, NoiseFault, TableTask, TaskConfig};
 
 use super::refusals::{KeyFault, MaskedTask, present};

@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 use methods::strategy::STRATEGIES;
-use protocol::charter::{Masked, Noise, Privacy, Real, Release, RoundMode, Sums, Unit};
+use protocol::parameters::{Masked, Noise, Privacy, Real, Release, RoundMode, Sums, Unit};
 
 use crate::agreement::Agreement;
 use crate::privacy::tests::text;
@@ -66,7 +66,7 @@ fn why(edits: &[(&str, &str)]) -> String {
 }
 
 pub(super) fn noise_of(agreement: &Agreement) -> Noise {
-    match agreement.epoch.charter.privacy.mode() {
+    match agreement.epoch.protocol.privacy.mode() {
         RoundMode::Noised(_, noise) => noise.clone(),
         other => panic!("{other:?}"),
     }
@@ -75,14 +75,14 @@ pub(super) fn noise_of(agreement: &Agreement) -> Noise {
 #[test]
 fn a_noised_agreement_has_the_noise_of_its_epsilon_and_is_written_with_z() {
     let agreement = read(&[("rounds", "40"), ("privacy.epsilon", "1.0")]);
-    let charter = &agreement.epoch.charter;
+    let protocol = &agreement.epoch.protocol;
     let noise = noise_of(&agreement);
     // As `privacy::accountant` has it for 40 rounds.
     assert!((noise.z.value() - 23.60).abs() < 0.01, "{noise:?}");
     let expected = Privacy::Masked(Masked {
         colluders: 1,
         shows: Vec::new(),
-        smallest_sum: charter.min_contributions,
+        smallest_sum: protocol.min_contributions,
         sums: Sums::Noised(Noise {
             release: Release::Steps,
             unit: Unit::Row,
@@ -91,7 +91,7 @@ fn a_noised_agreement_has_the_noise_of_its_epsilon_and_is_written_with_z() {
             delta: Real::new(1e-5),
         }),
     });
-    assert_eq!(charter.privacy, expected);
+    assert_eq!(protocol.privacy, expected);
     let written = agreement.to_toml().unwrap();
     assert!(
         written.contains("mode = \"differential-privacy\""),
@@ -105,14 +105,14 @@ fn a_noised_agreement_has_the_noise_of_its_epsilon_and_is_written_with_z() {
 #[test]
 fn what_all_rounds_bound_keeps_to_epsilon_and_has_epsilon_alone_beside_it() {
     let agreement = read(&[("rounds", "40"), ("privacy.epsilon", "1.0")]);
-    let bound = crate::bound(&agreement.epoch.charter).unwrap();
+    let bound = crate::bound(&agreement.epoch.protocol).unwrap();
     // Two parts of the noise are unknown: three authors, of whom one colludes.
     assert_eq!(
         bound.to_string(),
         "epsilon 1.0000 (1.4652 if all others collude), delta 1e-5"
     );
     let clear = Agreement::parse("f.toml", &text(&[])).unwrap();
-    assert_eq!(crate::bound(&clear.epoch.charter), None);
+    assert_eq!(crate::bound(&clear.epoch.protocol), None);
 }
 
 #[test]
@@ -127,7 +127,7 @@ fn z_c_and_authors_are_read_as_they_are_written() {
     let noise = noise_of(&agreement);
     let numbers = [noise.clip, noise.z, noise.delta].map(Real::value);
     assert_eq!(numbers, [0.1, 20.5, 1e-6]);
-    let masked = agreement.epoch.charter.privacy.masked().unwrap();
+    let masked = agreement.epoch.protocol.privacy.masked().unwrap();
     assert_eq!(masked.smallest_sum, 2);
     let again = Agreement::parse("again", &agreement.to_toml().unwrap()).unwrap();
     assert_eq!(again.epoch.id, agreement.epoch.id);

@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 use agreement::bound;
 use methods::Learner;
-use protocol::charter::{Noise, RoundMode};
+use protocol::parameters::{Noise, RoundMode};
 use serde::Serialize;
 use silo::SiloConfig;
 use silo::rounds::noised_part;
@@ -156,7 +156,7 @@ impl PlantedStudy {
             silo.rows.train += (canaries + silos - 1 - at) / silos;
         }
         let federation = Federation::of(scenario, &study)?;
-        let noise = match federation.epoch.charter.privacy.mode() {
+        let noise = match federation.epoch.protocol.privacy.mode() {
             RoundMode::Noised(_, noise) => noise.clone(),
             RoundMode::Clear | RoundMode::Named | RoundMode::Masked(_) => {
                 let file = &scenario.file;
@@ -261,8 +261,8 @@ fn audited(
     runs: u64,
     around: AroundLearner<'_>,
 ) -> Result<CanaryAudit, RunError> {
-    let charter = &planted.federation.epoch.charter;
-    let bound = bound(charter);
+    let protocol = &planted.federation.epoch.protocol;
+    let bound = bound(protocol);
     let bound = bound.ok_or_else(|| RunError::Setup("its noise gives no bound".into()))?;
     let (delta, epsilon) = (bound.delta().value(), bound.epsilon().value());
     let canaries = planted.coordinates.len();
@@ -284,7 +284,7 @@ fn audited(
     }
     Ok(CanaryAudit {
         scenario: planted.scenario.name.clone(),
-        rounds: charter.rounds,
+        rounds: protocol.rounds,
         bound: bound.to_string(),
         epsilon: Some(epsilon).filter(|epsilon| epsilon.is_finite()),
         delta,

@@ -22,8 +22,8 @@ use std::sync::Arc;
 
 use agreement::{bound, most_auc};
 use formatting::numbers::plural;
-use protocol::Charter;
-use protocol::charter::{RoundMode, Unit};
+use protocol::ProtocolParameters;
+use protocol::parameters::{RoundMode, Unit};
 use serde::Serialize;
 use simulations::pool::Threads;
 use simulations::{Federation, Options, RunError, Scenario};
@@ -120,9 +120,9 @@ pub fn membership(
 ) -> Result<MembershipAttack, RunError> {
     let study = study(scenario, options)?;
     let federation = Federation::of(scenario, &study)?;
-    let charter = federation.epoch.charter.clone();
+    let protocol = federation.epoch.protocol.clone();
     let setting = ShadowSetting::new(scenario, &study, federation)?;
-    let (rows, persons) = (setting.units(), protects_persons(&charter));
+    let (rows, persons) = (setting.units(), protects_persons(&protocol));
     let shadows = size.shadows.max(FEWEST_SHADOWS);
     let targets = size.targets.max(1);
     let setting = Arc::new(setting);
@@ -141,13 +141,15 @@ pub fn membership(
         silos: study.silos.len(),
         unit: if persons { "person" } else { "row" }.into(),
         rows,
-        rounds: charter.rounds,
+        rounds: protocol.rounds,
         shadows,
         targets,
-        bound: bound(&charter).zip(most_auc(&charter)).map(|(bound, auc)| {
-            let words = bound.to_string();
-            MembershipBound { words, auc }
-        }),
+        bound: bound(&protocol)
+            .zip(most_auc(&protocol))
+            .map(|(bound, auc)| {
+                let words = bound.to_string();
+                MembershipBound { words, auc }
+            }),
         tests: tests.ok_or_else(|| {
             RunError::Setup("no row was a member of one federation and not of another".into())
         })?,
@@ -156,8 +158,8 @@ pub fn membership(
 }
 
 /// Returns whether the noise of a federation protects persons.
-fn protects_persons(charter: &Charter) -> bool {
-    match charter.privacy.mode() {
+fn protects_persons(protocol: &ProtocolParameters) -> bool {
+    match protocol.privacy.mode() {
         RoundMode::Noised(_, noise) => matches!(noise.unit, Unit::Person(_)),
         RoundMode::Clear | RoundMode::Named | RoundMode::Masked(_) => false,
     }

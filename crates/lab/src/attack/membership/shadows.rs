@@ -7,7 +7,7 @@ use learn::Study;
 use methods::learner::RowResults;
 use methods::{Learner, Params, Split};
 use protocol::MemberIndex;
-use protocol::charter::{RoundMode, Unit};
+use protocol::parameters::{RoundMode, Unit};
 use silo::outcome::genesis;
 use silo::rounds::unit_vectors;
 use silo::{Notice, SiloConfig};
@@ -55,7 +55,7 @@ impl ShadowSetting {
         study: &Study,
         federation: Federation,
     ) -> Result<Self, RunError> {
-        let (noised, persons, masked) = match federation.epoch.charter.privacy.mode() {
+        let (noised, persons, masked) = match federation.epoch.protocol.privacy.mode() {
             RoundMode::Noised(_, noise) => (true, matches!(noise.unit, Unit::Person(_)), false),
             RoundMode::Masked(_) => (false, false, true),
             RoundMode::Clear | RoundMode::Named => (false, false, false),

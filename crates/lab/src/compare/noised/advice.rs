@@ -58,7 +58,7 @@ pub struct ReleaseAdvice {
     /// What its noise bounds.
     pub noise: Option<NoiseBound>,
     /// How much better it is than the model that each silo makes alone, per silo; of two such models than the one
-    /// that is harder to beat.
+    /// that is harder to heartbeat.
     pub gain: Option<Interval>,
     /// How much better it is than the federation without noise: mostly worse.
     pub price: Option<Interval>,

@@ -7,7 +7,7 @@ use crate::{Summary, run};
 
 /// Eight hospitals that average their models by rows; the first reverses its updates and claims
 /// 9·10¹⁵ rows if `lies`.
-fn scenario(charter: &str, lies: bool) -> Result<Scenario, String> {
+fn scenario(protocol: &str, lies: bool) -> Result<Scenario, String> {
     let lie = |behaviour| format!("[[fault]]\nmember = \"0\"\nbehaviour = \"{behaviour}\"\n");
     let faults = if lies {
         lie("sign-flip") + &lie("false-rows")
@@ -24,7 +24,7 @@ fn scenario(charter: &str, lies: bool) -> Result<Scenario, String> {
         standardise = \"silo\"
         model = {{ linear = {{ loss = \"absolute\" }} }}
         [protocol]
-        {charter}
+        {protocol}
         [strategy]
         name = \"fedavg\"
         training = {{ epochs = 5, batch = 8, optimiser = {{ name = \"sgd\", rate = 0.02 }} }}
@@ -33,8 +33,8 @@ fn scenario(charter: &str, lies: bool) -> Result<Scenario, String> {
     Scenario::parse("rows.toml", &text).map_err(|error| error.to_string())
 }
 
-fn play(charter: &str, lies: bool) -> Summary {
-    run(&scenario(charter, lies).unwrap(), Options::default()).unwrap()
+fn play(protocol: &str, lies: bool) -> Summary {
+    run(&scenario(protocol, lies).unwrap(), Options::default()).unwrap()
 }
 
 /// The mean error of the seven honest silos with the federation's model.

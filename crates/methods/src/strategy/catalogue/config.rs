@@ -1,4 +1,4 @@
-//! The configuration of a strategy, as a charter has it.
+//! The configuration of a strategy, as a parameter set has it.
 
 use std::fmt;
 
@@ -14,7 +14,7 @@ use crate::params::Encoding;
 use crate::strategy::server::one_model::fedavg::WeightRule;
 use crate::strategy::{Participation, Stop, StrategyError};
 
-/// A strategy and its options, as in a charter: one table with the name, the options of that
+/// A strategy and its options, as in a parameter set: one table with the name, the options of that
 /// method, and the options that go with every method.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct StrategyConfig {

@@ -40,7 +40,7 @@ pub struct StrategyOptions {
     pub info: StrategyInfo,
     /// Options of the strategy by name, with their defaults as in a file.
     pub options: Vec<(String, Value)>,
-    /// Whether a charter has to show names for it.
+    /// Whether a parameter set has to show names for it.
     pub names: Names,
 }
 

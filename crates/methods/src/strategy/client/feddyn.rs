@@ -14,7 +14,9 @@ use crate::strategy::wrappers::learner_wrapper::{
     LearnerWrapper, MODIFIES_GRADIENTS, WrappedLearner,
 };
 use crate::strategy::wrappers::strategy_wrapper::{StrategyWrapper, WrappedStrategy};
-use crate::strategy::{EquipError, Outcome, SettleError, Sheet, State, Strategy, StrategyError};
+use crate::strategy::{
+    EquipError, LoadedManifest, Outcome, SettleError, State, Strategy, StrategyError,
+};
 
 /// Name of a silo's gradient of its own objective, in the personal state.
 const GRADIENT: &str = "feddyn.gradient";
@@ -70,10 +72,15 @@ impl StrategyWrapper for Dynamic {
         Ok(WrappedLearner::equip(inner, by)?)
     }
 
-    fn adopt(&self, before: &State, sheet: &Sheet, after: Outcome) -> Result<Outcome, SettleError> {
+    fn adopt(
+        &self,
+        before: &State,
+        manifest: &LoadedManifest,
+        after: Outcome,
+    ) -> Result<Outcome, SettleError> {
         let (start, mean) = one_model(&before.models, &after.state.models)?;
         let layout = start.layout();
-        let share = sheet.entries.len() as f64 / self.members as f64;
+        let share = manifest.entries.len() as f64 / self.members as f64;
         let former = before.tables.get(CORRECTION).and_then(|kept| kept.first());
         let (mut model, mut correction) = (mean.values().to_vec(), vec![0.0; layout.len()]);
         for at in layout.trained_ranges().flatten() {

@@ -17,7 +17,9 @@ use crate::strategy::wrappers::learner_wrapper::{
     LearnerWrapper, MODIFIES_GRADIENTS, WrappedLearner, later,
 };
 use crate::strategy::wrappers::strategy_wrapper::{StrategyWrapper, WrappedStrategy};
-use crate::strategy::{EquipError, Outcome, SettleError, Sheet, State, Strategy, StrategyError};
+use crate::strategy::{
+    EquipError, LoadedManifest, Outcome, SettleError, State, Strategy, StrategyError,
+};
 
 /// Names in the personal state, see [`PersonalModel`].
 const KEPT: [&str; 2] = ["pfedme", "pfedme-own"];
@@ -111,7 +113,12 @@ impl StrategyWrapper for Enveloped {
         Ok(WrappedLearner::equip(inner, by)?)
     }
 
-    fn adopt(&self, before: &State, _: &Sheet, after: Outcome) -> Result<Outcome, SettleError> {
+    fn adopt(
+        &self,
+        before: &State,
+        _: &LoadedManifest,
+        after: Outcome,
+    ) -> Result<Outcome, SettleError> {
         if self.beta == 1.0 {
             return Ok(after);
         }

@@ -8,8 +8,8 @@ use crate::learner::{Job, LearnError, Learner, Training, Update, Work};
 use crate::strategy::options::{MethodSetting, not_negative};
 use crate::strategy::server::groups::local::Local;
 use crate::strategy::{
-    AssignAndAggregate, DecideError, EquipError, OwnRadius, Participant, Plan, SettleError, Sheet,
-    State, Strategy, StrategyError, Watch,
+    AssignAndAggregate, DecideError, EquipError, LoadedManifest, OwnRadius, Participant, Plan,
+    SettleError, State, Strategy, StrategyError, Watch,
 };
 
 /// Options of robust local models.
@@ -82,8 +82,13 @@ impl AssignAndAggregate for FittedLocal {
         Ok((participant.coalition, update))
     }
 
-    fn assign(&self, state: &State, sheet: &Sheet, round: u64) -> Result<Vec<u32>, DecideError> {
-        self.local.assign(state, sheet, round)
+    fn assign(
+        &self,
+        state: &State,
+        manifest: &LoadedManifest,
+        round: u64,
+    ) -> Result<Vec<u32>, DecideError> {
+        self.local.assign(state, manifest, round)
     }
 
     fn rule(&self) -> &'static str {
@@ -93,10 +98,10 @@ impl AssignAndAggregate for FittedLocal {
     fn aggregate(
         &self,
         state: &State,
-        sheet: &Sheet,
+        manifest: &LoadedManifest,
         assignment: &[u32],
         round: u64,
     ) -> Result<State, SettleError> {
-        self.local.aggregate(state, sheet, assignment, round)
+        self.local.aggregate(state, manifest, assignment, round)
     }
 }

@@ -15,7 +15,9 @@ use crate::strategy::wrappers::learner_wrapper::{
     LearnerWrapper, MODIFIES_GRADIENTS, WrappedLearner,
 };
 use crate::strategy::wrappers::strategy_wrapper::{StrategyWrapper, WrappedStrategy};
-use crate::strategy::{EquipError, Outcome, SettleError, Sheet, State, Strategy, StrategyError};
+use crate::strategy::{
+    EquipError, LoadedManifest, Outcome, SettleError, State, Strategy, StrategyError,
+};
 
 /// Name under which a control variate travels: `c` with the model, `c_k` with what is personal.
 const CONTROL: &str = "scaffold.control";
@@ -77,12 +79,17 @@ impl StrategyWrapper for Controlled {
         Ok(WrappedLearner::equip(inner, by)?)
     }
 
-    fn adopt(&self, before: &State, sheet: &Sheet, after: Outcome) -> Result<Outcome, SettleError> {
+    fn adopt(
+        &self,
+        before: &State,
+        manifest: &LoadedManifest,
+        after: Outcome,
+    ) -> Result<Outcome, SettleError> {
         let (before, mean) = one_model(&before.models, &after.state.models)?;
         let attached = Attached::find(before.layout(), &[CONTROL]);
         let ((start, controls), (reached, changes)) =
             (attached.split(before), attached.split(mean));
-        let share = sheet.entries.len() as f64 / self.members as f64;
+        let share = manifest.entries.len() as f64 / self.members as f64;
         let trained = changes[0].layout();
         let of = |model| Params::gather(trained, &[model]).expect("tensors of this model");
         let weights = zip(&of(&start), &of(&reached), |x, y| x + self.server * (y - x));

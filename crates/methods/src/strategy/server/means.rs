@@ -2,20 +2,20 @@
 
 use crate::aggregation::{Aggregation, ReferenceModels};
 use crate::params::{Params, squared_distance, weighted_mean};
-use crate::strategy::{DecideError, ModelEntry, SettleError, Sheet, State};
+use crate::strategy::{DecideError, LoadedManifest, ModelEntry, SettleError, State};
 
-/// The model of every coalition 0..`coalitions`: its entries in bundle order, combined by `rule`.
+/// The model of every coalition 0..`coalitions`: its entries in contribution list order, combined by `rule`.
 /// One too small for what a rule counts on takes the coordinate median, which needs no number. A
 /// coalition without entries keeps its model of `before`.
 pub(crate) fn coalition_means(
     rule: &Aggregation,
-    sheet: &Sheet,
+    manifest: &LoadedManifest,
     assignment: &[u32],
     before: &[Params],
     coalitions: usize,
     weight: impl Fn(&ModelEntry) -> f64,
 ) -> Result<Vec<Params>, SettleError> {
-    sheet.fits(assignment)?;
+    manifest.fits(assignment)?;
     if let Some(beyond) = assignment
         .iter()
         .find(|&&coalition| coalition as usize >= coalitions)
@@ -26,7 +26,7 @@ pub(crate) fn coalition_means(
     }
     (0..coalitions)
         .map(|coalition| {
-            let members: Vec<_> = sheet
+            let members: Vec<_> = manifest
                 .entries
                 .iter()
                 .zip(assignment)
@@ -59,13 +59,13 @@ pub(crate) fn combined(
 /// Returns where every entry belongs as long as coalitions stay as they are: the coalition that it started
 /// from, or for one that has none (a newcomer) that whose model is nearest. A coalition that does
 /// not exist counts as none: a member that claims one must not cost the others their round.
-pub(crate) fn kept(state: &State, sheet: &Sheet) -> Result<Vec<u32>, DecideError> {
-    sheet.not_empty()?;
+pub(crate) fn kept(state: &State, manifest: &LoadedManifest) -> Result<Vec<u32>, DecideError> {
+    manifest.not_empty()?;
     let place = |entry: &ModelEntry| match entry.coalition {
         Some(own) if (own as usize) < state.models.len() => own,
         _ => nearest(&entry.model, &state.models),
     };
-    Ok(sheet.entries.iter().map(place).collect())
+    Ok(manifest.entries.iter().map(place).collect())
 }
 
 /// Position of the model nearest to `model` in ℓ2 (FeSEM's rule); the first of equals.

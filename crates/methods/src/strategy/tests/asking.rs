@@ -91,8 +91,13 @@ fn asking(rounds: &[usize]) -> QuestionsFirst {
     QuestionsFirst::new(Arc::new(fedavg(false)), questions.collect(), 2)
 }
 
-/// Returns what these silos contribute to a round, as a sheet.
-fn contributed(strategy: &dyn Strategy, state: &State, nth: u64, sites: &[AnsweringSite]) -> Sheet {
+/// Returns what these silos contribute to a round, as a manifest.
+fn contributed(
+    strategy: &dyn Strategy,
+    state: &State,
+    nth: u64,
+    sites: &[AnsweringSite],
+) -> LoadedManifest {
     let plan = strategy.plan(state, nth);
     let entries = sites.iter().map(|site| {
         let participant = Participant {
@@ -118,7 +123,7 @@ fn contributed(strategy: &dyn Strategy, state: &State, nth: u64, sites: &[Answer
         strategy.admit_after(state, &entry, nth).unwrap();
         entry
     });
-    sheet(entries.collect(), None)
+    manifest(entries.collect(), None)
 }
 
 fn three() -> Vec<AnsweringSite> {
@@ -144,8 +149,8 @@ fn questions_are_answered_exactly_and_then_learning_begins() {
             _ => Task::Train(training()),
         };
         assert_eq!(plan.task, expected, "round {nth}");
-        let sheet = contributed(&strategy, &state, nth, &three());
-        let outcome = round(&strategy, &state, &sheet, nth);
+        let manifest = contributed(&strategy, &state, nth, &three());
+        let outcome = round(&strategy, &state, &manifest, nth);
         assigned.push(outcome.assignment);
         state = outcome.state;
     }
@@ -186,8 +191,8 @@ fn a_sum_is_never_silently_of_fewer_silos() {
         contributed(&strategy, state, nth, &sites)
     };
     for nth in 2..=3 {
-        let sheet = other(nth, &state);
-        state = round(&strategy, &state, &sheet, nth).state;
+        let manifest = other(nth, &state);
+        state = round(&strategy, &state, &manifest, nth).state;
         let now = QuestionState::of(&state.memory, 0);
         assert_eq!((now.missed, &now.opened), (nth - 1, &before.opened));
     }
@@ -198,8 +203,8 @@ fn a_sum_is_never_silently_of_fewer_silos() {
     assert_eq!((now.missed, now.opened.len()), (0, 2));
     assert_eq!(strategy.plan(&answered, 5).task, Task::Train(training()));
     // Without them it ends, and learning begins.
-    let sheet = other(4, &state);
-    let ended = round(&strategy, &state, &sheet, 4).state;
+    let manifest = other(4, &state);
+    let ended = round(&strategy, &state, &manifest, 4).state;
     assert!(QuestionState::of(&ended.memory, 0).is_abandoned());
     assert_eq!(strategy.plan(&ended, 5).task, Task::Train(training()));
 }
@@ -222,8 +227,8 @@ fn what_is_no_answer_is_refused_by_itself() {
         };
         let refused = strategy.admit_after(&state, &forged, 1).unwrap_err();
         assert!(refused.contains(why), "{refused}");
-        let sheet = sheet(vec![forged], None);
-        assert!(strategy.decide(&state, &sheet, 1).is_err());
+        let manifest = manifest(vec![forged], None);
+        assert!(strategy.decide(&state, &manifest, 1).is_err());
     }
     let model = entry([1.0, 2.0], Some(0), 1);
     let refused = strategy.admit_after(&state, &model, 1).unwrap_err();

@@ -7,7 +7,7 @@ use crate::coalitions::{CoalitionProgram, canonical};
 
 /// Losses of `n` silos of four kinds whose true models are corners of a square, with models that are
 /// off by up to `error`.
-fn four_kinds(n: u32, error: f64) -> Sheet {
+fn four_kinds(n: u32, error: f64) -> LoadedManifest {
     let off = |silo: u32, of: u32| error * f64::from((silo * of) % 17) / 17.0;
     let at = |silo: u32| {
         [
@@ -24,16 +24,16 @@ fn four_kinds(n: u32, error: f64) -> Sheet {
         .map(|i| (0..n).map(|j| loss(i, j)).collect())
         .collect();
     let entries = (0..n).map(|silo| entry(at(silo).map(|value| value as f32), Some(0), 1));
-    sheet(entries.collect(), Some(&rows))
+    manifest(entries.collect(), Some(&rows))
 }
 
-fn program(sheet: &Sheet) -> CoalitionProgram {
-    CoalitionProgram::new(sheet.scores.as_ref().unwrap(), 4).unwrap()
+fn program(manifest: &LoadedManifest) -> CoalitionProgram {
+    CoalitionProgram::new(manifest.scores.as_ref().unwrap(), 4).unwrap()
 }
 
 /// Another grouping in place of that of a decision, with its true objective.
-fn regrouped(honest: &Decision, sheet: &Sheet, assignment: Vec<u32>) -> Decision {
-    let objective = program(sheet).objective(&assignment);
+fn regrouped(honest: &Decision, manifest: &LoadedManifest, assignment: Vec<u32>) -> Decision {
+    let objective = program(manifest).objective(&assignment);
     let other = claiming(honest, |claim| claim.objective = objective);
     Decision {
         assignment,
@@ -44,41 +44,49 @@ fn regrouped(honest: &Decision, sheet: &Sheet, assignment: Vec<u32>) -> Decision
 #[test]
 fn a_proof_is_confirmed_and_the_state_says_what_gap_it_leaves() {
     for (n, error) in [(16, 0.3), (30, 0.3), (50, 0.3), (20, 1.0)] {
-        let (strategy, sheet) = (cs_rcfl(4, 1), four_kinds(n, error));
-        let decision = strategy.decide(&genesis(), &sheet, 1).unwrap();
-        strategy.check(&genesis(), &sheet, &decision, 1).unwrap();
-        let outcome = strategy.settle(&genesis(), &sheet, &decision, 1).unwrap();
+        let (strategy, manifest) = (cs_rcfl(4, 1), four_kinds(n, error));
+        let decision = strategy.decide(&genesis(), &manifest, 1).unwrap();
+        strategy.check(&genesis(), &manifest, &decision, 1).unwrap();
+        let outcome = strategy
+            .settle(&genesis(), &manifest, &decision, 1)
+            .unwrap();
         let Some(Kept::Number(gap)) = outcome.state.memory.get("coalitions.gap") else {
             panic!("no gap: {:?}", outcome.state.memory);
         };
         let clear = error < 0.5;
         assert!(*gap <= if clear { CLOSED } else { 0.1 }, "{n}: {gap}");
         // Later rounds keep coalitions and gap.
-        let kept = strategy.decide(&outcome.state, &self::sheet(sheet.entries.clone(), None), 2);
+        let kept = strategy.decide(
+            &outcome.state,
+            &self::manifest(manifest.entries.clone(), None),
+            2,
+        );
         assert_eq!(kept.unwrap().claim, None);
     }
 }
 
 #[test]
 fn with_few_contributions_the_gap_is_zero_and_a_proof_is_refused() {
-    let (strategy, sheet) = (cs_rcfl(4, 1), four_kinds(15, 0.3));
-    let decision = strategy.decide(&genesis(), &sheet, 1).unwrap();
+    let (strategy, manifest) = (cs_rcfl(4, 1), four_kinds(15, 0.3));
+    let decision = strategy.decide(&genesis(), &manifest, 1).unwrap();
     assert_eq!(decision.claim.as_ref().unwrap().proof, None);
-    let outcome = strategy.settle(&genesis(), &sheet, &decision, 1).unwrap();
+    let outcome = strategy
+        .settle(&genesis(), &manifest, &decision, 1)
+        .unwrap();
     let gap = outcome.state.memory.get("coalitions.gap");
     assert_eq!(gap, Some(&Kept::Number(0.0)));
     let proving = claiming(&decision, |claim| claim.proof = Some(Proof::default()));
-    let refused = strategy.check(&genesis(), &sheet, &proving, 1);
+    let refused = strategy.check(&genesis(), &manifest, &proving, 1);
     assert!(matches!(refused, Err(Objection::Infeasible(_))));
 }
 
 #[test]
 fn a_worse_grouping_is_refused_whatever_its_lead_claims() {
     for error in [0.3, 1.0] {
-        let (strategy, sheet) = (cs_rcfl(4, 1), four_kinds(24, error));
-        let honest = strategy.decide(&genesis(), &sheet, 1).unwrap();
-        let check = |decision: &Decision| strategy.check(&genesis(), &sheet, decision, 1);
-        let program = program(&sheet);
+        let (strategy, manifest) = (cs_rcfl(4, 1), four_kinds(24, error));
+        let honest = strategy.decide(&genesis(), &manifest, 1).unwrap();
+        let check = |decision: &Decision| strategy.check(&genesis(), &manifest, decision, 1);
+        let program = program(&manifest);
         let mut worse: Vec<Vec<u32>> = (0..200).map(|seed| program.local_optimum(seed)).collect();
         let mut swapped = honest.assignment.clone();
         let other = swapped.iter().position(|own| *own != swapped[0]).unwrap();
@@ -89,7 +97,7 @@ fn a_worse_grouping_is_refused_whatever_its_lead_claims() {
         let local = worse.len() - 1;
         assert!(local > 0, "every descent ends at the best grouping");
         for grouping in worse {
-            let decision = regrouped(&honest, &sheet, grouping);
+            let decision = regrouped(&honest, &manifest, grouping);
             let refused = check(&decision);
             assert!(
                 matches!(refused, Err(Objection::NotBest { .. })),
@@ -105,9 +113,9 @@ fn a_worse_grouping_is_refused_whatever_its_lead_claims() {
 
 #[test]
 fn a_proof_that_is_missing_weak_or_damaged_is_refused() {
-    let (strategy, sheet) = (cs_rcfl(4, 1), four_kinds(20, 0.3));
-    let honest = strategy.decide(&genesis(), &sheet, 1).unwrap();
-    let check = |decision: &Decision| strategy.check(&genesis(), &sheet, decision, 1);
+    let (strategy, manifest) = (cs_rcfl(4, 1), four_kinds(20, 0.3));
+    let honest = strategy.decide(&genesis(), &manifest, 1).unwrap();
+    let check = |decision: &Decision| strategy.check(&genesis(), &manifest, decision, 1);
     let proving = |change: &dyn Fn(&mut Proof)| {
         claiming(&honest, |claim| {
             change(claim.proof.as_mut().unwrap());
@@ -123,7 +131,7 @@ fn a_proof_that_is_missing_weak_or_damaged_is_refused() {
             matches!(refused, Err(Objection::Infeasible(_))),
             "{refused:?}"
         );
-        let settled = strategy.settle(&genesis(), &sheet, &decision, 1);
+        let settled = strategy.settle(&genesis(), &manifest, &decision, 1);
         assert!(matches!(settled, Err(SettleError::Infeasible(_))));
     }
     // A valid proof of less: the bound that is claimed is not confirmed.
@@ -149,20 +157,20 @@ fn a_proof_that_is_missing_weak_or_damaged_is_refused() {
 
 #[test]
 fn a_gap_that_is_not_accepted_fails_the_round_with_a_sentence() {
-    let sheet = four_kinds(20, 1.0);
+    let manifest = four_kinds(20, 1.0);
     let strict = CsRcfl {
         gap: 0.0,
         ..cs_rcfl(4, 1)
     };
-    let error = strict.decide(&genesis(), &sheet, 1).unwrap_err();
+    let error = strict.decide(&genesis(), &manifest, 1).unwrap_err();
     assert!(matches!(error, DecideError::Unproven { accepted: 0.0, .. }));
     assert!(
         error.to_string().contains("members accept 0.00 %"),
         "{error}"
     );
     // If a lead sends such a decision, the other members refuse it.
-    let decision = cs_rcfl(4, 1).decide(&genesis(), &sheet, 1).unwrap();
-    let refused = strict.check(&genesis(), &sheet, &decision, 1);
+    let decision = cs_rcfl(4, 1).decide(&genesis(), &manifest, 1).unwrap();
+    let refused = strict.check(&genesis(), &manifest, &decision, 1);
     assert!(
         matches!(refused, Err(Objection::Unproven { .. })),
         "{refused:?}"
@@ -171,18 +179,21 @@ fn a_gap_that_is_not_accepted_fails_the_round_with_a_sentence() {
 
 #[test]
 fn the_order_of_contributions_changes_no_gap_beyond_rounding() {
-    let (strategy, sheet) = (cs_rcfl(4, 1), four_kinds(20, 0.3));
+    let (strategy, manifest) = (cs_rcfl(4, 1), four_kinds(20, 0.3));
     let rows = |order: &[usize]| -> Vec<Vec<f64>> {
-        let scores = sheet.scores.as_ref().unwrap();
+        let scores = manifest.scores.as_ref().unwrap();
         let row = |&i: &usize| order.iter().map(|&j| scores.at(i, j)).collect();
         order.iter().map(row).collect()
     };
     let order: Vec<usize> = (0..20).rev().collect();
-    let entries = order.iter().map(|&at| sheet.entries[at].clone()).collect();
-    let reversed = self::sheet(entries, Some(&rows(&order)));
-    let objective = |sheet: &Sheet| {
-        let decision = strategy.decide(&genesis(), sheet, 1).unwrap();
+    let entries = order
+        .iter()
+        .map(|&at| manifest.entries[at].clone())
+        .collect();
+    let reversed = self::manifest(entries, Some(&rows(&order)));
+    let objective = |manifest: &LoadedManifest| {
+        let decision = strategy.decide(&genesis(), manifest, 1).unwrap();
         decision.claim.unwrap().objective
     };
-    assert!((objective(&sheet) - objective(&reversed)).abs() < 1e-9);
+    assert!((objective(&manifest) - objective(&reversed)).abs() < 1e-9);
 }

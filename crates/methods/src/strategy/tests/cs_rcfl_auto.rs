@@ -192,19 +192,22 @@ fn contributions_do_not_depend_on_the_member_number() {
     }
 }
 
-/// The sheet with its entries in another order.
-fn shuffled(sheet: &Sheet, order: &[usize]) -> Sheet {
-    let scores = sheet.scores.as_ref().unwrap();
+/// The manifest with its entries in another order.
+fn shuffled(manifest: &LoadedManifest, order: &[usize]) -> LoadedManifest {
+    let scores = manifest.scores.as_ref().unwrap();
     let row = |&i: &usize| order.iter().map(|&j| scores.at(i, j)).collect();
-    Sheet {
-        entries: order.iter().map(|&at| sheet.entries[at].clone()).collect(),
+    LoadedManifest {
+        entries: order
+            .iter()
+            .map(|&at| manifest.entries[at].clone())
+            .collect(),
         scores: Some(Scores::from_rows(&order.iter().map(row).collect::<Vec<_>>()).unwrap()),
     }
 }
 
-fn scored(rows: &[Vec<f64>]) -> Sheet {
+fn scored(rows: &[Vec<f64>]) -> LoadedManifest {
     let one = |at: usize| entry([at as f32, 1.0], Some(0), 1);
-    sheet((0..rows.len()).map(one).collect(), Some(rows))
+    manifest((0..rows.len()).map(one).collect(), Some(rows))
 }
 
 fn square() -> impl proptest::strategy::Strategy<Value = (Vec<Vec<f64>>, Vec<usize>)> {
@@ -218,8 +221,8 @@ fn square() -> impl proptest::strategy::Strategy<Value = (Vec<Vec<f64>>, Vec<usi
 proptest! {
     #[test]
     fn the_order_of_entries_does_not_change_who_learns_with_whom((rows, order) in square()) {
-        let (sheet, state) = (scored(&rows), genesis());
-        let mixed = shuffled(&sheet, &order);
+        let (manifest, state) = (scored(&rows), genesis());
+        let mixed = shuffled(&manifest, &order);
         let back = |grouping: &[u32]| {
             let mut straight = vec![0; order.len()];
             for (place, &entry) in order.iter().enumerate() {
@@ -228,7 +231,7 @@ proptest! {
             canonical(&straight)
         };
         let given = cs_rcfl(2, 1);
-        let one = round(&given, &state, &sheet, 1);
+        let one = round(&given, &state, &manifest, 1);
         let other = round(&given, &state, &mixed, 1);
         prop_assert_eq!(&one.assignment, &back(&other.assignment));
         let means = |outcome: &Outcome| -> Vec<Vec<f32>> {
@@ -240,11 +243,11 @@ proptest! {
             prop_assert!((a - b).abs() < 1e-5);
         }
         let auto = auto(1, Aggregation::Mean);
-        let one = auto.decide(&state, &sheet, 1).unwrap();
+        let one = auto.decide(&state, &manifest, 1).unwrap();
         let other = auto.decide(&state, &mixed, 1).unwrap();
         let straight: Vec<_> = candidates(&other).iter().map(|grouping| back(grouping)).collect();
         prop_assert_eq!(candidates(&one), &straight[..]);
-        auto.check(&state, &sheet, &one, 1).unwrap();
+        auto.check(&state, &manifest, &one, 1).unwrap();
     }
 }
 
@@ -288,14 +291,14 @@ fn without_a_radius_it_is_clustered_learning_by_plain_losses_and_a_common_radius
         weight: None,
         member: None,
     };
-    let sheet = sheet(models.iter().map(entry).collect(), Some(&rows));
-    let by_hand = round(&strategy, &state, &sheet, 1);
+    let manifest = manifest(models.iter().map(entry).collect(), Some(&rows));
+    let by_hand = round(&strategy, &state, &manifest, 1);
     assert_eq!(plain.state.models, by_hand.state.models);
     assert_eq!(plain.coalitions, by_hand.assignment);
 }
 
 /// Entries of a measuring round: the number of the local model, and a loss for every grouping.
-fn reports(losses: &[(Option<u32>, Vec<f32>)]) -> Sheet {
+fn reports(losses: &[(Option<u32>, Vec<f32>)]) -> LoadedManifest {
     let layout = auto(1, Aggregation::Mean).expects(&genesis(), &layout(), None, 2);
     let entry = |(own, losses): &(Option<u32>, Vec<f32>)| {
         let mut values = vec![0.0; MOST + 1];
@@ -307,19 +310,19 @@ fn reports(losses: &[(Option<u32>, Vec<f32>)]) -> Sheet {
             member: None,
         }
     };
-    sheet(losses.iter().map(entry).collect(), None)
+    manifest(losses.iter().map(entry).collect(), None)
 }
 
 #[test]
 fn the_lead_cannot_choose_other_groupings() {
-    let (strategy, state, sheet) = (auto(1, Aggregation::Mean), genesis(), pairs());
-    let honest = strategy.decide(&state, &sheet, 1).unwrap();
+    let (strategy, state, manifest) = (auto(1, Aggregation::Mean), genesis(), pairs());
+    let honest = strategy.decide(&state, &manifest, 1).unwrap();
     let expected: [&[u32]; 4] = [&[0, 0, 0, 0], &[0, 1, 0, 1], &[0, 1, 0, 2], &[0, 1, 2, 3]];
     assert_eq!(candidates(&honest), expected);
     let change = |change: &dyn Fn(&mut Vec<u32>, &mut Claim)| {
         let mut decision = honest.clone();
         change(&mut decision.assignment, decision.claim.as_mut().unwrap());
-        strategy.check(&state, &sheet, &decision, 1).unwrap_err()
+        strategy.check(&state, &manifest, &decision, 1).unwrap_err()
     };
     let infeasible = |error: Objection| matches!(error, Objection::Infeasible(_));
     assert!(infeasible(change(
@@ -340,15 +343,15 @@ fn the_lead_cannot_choose_other_groupings() {
         assert!(misstated(change(&|_, claim| claim.lower_bound = lie)));
     }
     let short = claiming(&honest, |claim| claim.candidates.clear());
-    assert!(strategy.settle(&state, &sheet, &short, 1).is_err());
+    assert!(strategy.settle(&state, &manifest, &short, 1).is_err());
     // Where nothing is left to a later round, no candidates are accepted.
     let given = cs_rcfl(2, 1);
-    let stuffed = given.decide(&state, &sheet, 1).unwrap();
+    let stuffed = given.decide(&state, &manifest, 1).unwrap();
     let stuffed = claiming(&stuffed, |claim| {
         claim.candidates = candidates(&honest).to_vec();
     });
     assert!(infeasible(
-        given.check(&state, &sheet, &stuffed, 1).unwrap_err()
+        given.check(&state, &manifest, &stuffed, 1).unwrap_err()
     ));
 }
 
@@ -363,17 +366,17 @@ fn the_grouping_of_least_reported_loss_is_taken_with_members_absent() {
         (Some(0), vec![4.0, 1.0, 9.0, 3.0]),
         (Some(1), vec![4.0, 1.5, 2.0, 3.0]),
     ];
-    let sheet = reports(&reported);
+    let manifest = reports(&reported);
     assert!(
-        sheet
+        manifest
             .entries
             .iter()
             .all(|entry| strategy.admit(entry, 2).is_ok())
     );
-    let decision = strategy.decide(&state, &sheet, 2).unwrap();
+    let decision = strategy.decide(&state, &manifest, 2).unwrap();
     let claim = decision.claim.as_ref().unwrap();
     assert_eq!((claim.objective, claim.lower_bound), (5.5, 5.5));
-    let outcome = round(&strategy, &state, &sheet, 2);
+    let outcome = round(&strategy, &state, &manifest, 2);
     assert_eq!(outcome.assignment, [1, 1, 0, 1]);
     let means: Vec<_> = outcome.state.models.iter().map(weights).collect();
     assert_eq!(means, [[2.0, 0.0], [0.0, 3.0]]);
@@ -381,10 +384,10 @@ fn the_grouping_of_least_reported_loss_is_taken_with_members_absent() {
         assignment: vec![0, 0, 0, 0],
         ..decision.clone()
     };
-    assert!(strategy.check(&state, &sheet, &moved, 2).is_err());
-    assert!(strategy.settle(&state, &sheet, &moved, 2).is_err());
+    assert!(strategy.check(&state, &manifest, &moved, 2).is_err());
+    assert!(strategy.settle(&state, &manifest, &moved, 2).is_err());
     let boast = claiming(&decision, |claim| claim.objective = 1.0);
-    assert!(strategy.check(&state, &sheet, &boast, 2).is_err());
+    assert!(strategy.check(&state, &manifest, &boast, 2).is_err());
     // Of equals the fewest coalitions.
     let flat = reports(&[(Some(0), vec![1.0; 4]), (Some(1), vec![1.0; 4])]);
     assert_eq!(round(&strategy, &state, &flat, 2).state.models.len(), 1);
@@ -402,14 +405,14 @@ fn unusable_reports_are_refused() {
         let error = strategy.decide(&state, &beyond, 2).unwrap_err();
         assert!(matches!(error, DecideError::Unusable { entry: 0, .. }));
     }
-    let empty = sheet(Vec::new(), None);
+    let empty = manifest(Vec::new(), None);
     assert_eq!(
         strategy.decide(&state, &empty, 2),
         Err(DecideError::NoEntries)
     );
-    let sheet = reports(&[(Some(0), vec![1.0; 4])]);
+    let manifest = reports(&[(Some(0), vec![1.0; 4])]);
     assert_eq!(
-        strategy.decide(&genesis(), &sheet, 2),
+        strategy.decide(&genesis(), &manifest, 2),
         Err(DecideError::NoScores)
     );
 }
@@ -462,8 +465,8 @@ fn many_entries_are_tried_up_to_a_number_and_alone() {
         })
         .collect();
     let strategy = auto(1, Aggregation::Mean);
-    let (sheet, state) = (scored(&rows), genesis());
-    let decision = strategy.decide(&state, &sheet, 1).unwrap();
+    let (manifest, state) = (scored(&rows), genesis());
+    let decision = strategy.decide(&state, &manifest, 1).unwrap();
     let most = |grouping: &Vec<u32>| 1 + *grouping.iter().max().unwrap() as usize;
     let numbers: Vec<usize> = candidates(&decision).iter().map(most).collect();
     assert!(
@@ -473,5 +476,5 @@ fn many_entries_are_tried_up_to_a_number_and_alone() {
     assert!(numbers.len() <= MOST + 1 && numbers[..12] == (1..=12).collect::<Vec<_>>()[..]);
     assert!(numbers.iter().any(|number| (33..40).contains(number)));
     assert_eq!(numbers.last(), Some(&40));
-    strategy.check(&state, &sheet, &decision, 1).unwrap();
+    strategy.check(&state, &manifest, &decision, 1).unwrap();
 }

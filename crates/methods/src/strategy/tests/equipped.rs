@@ -413,15 +413,15 @@ fn a_robust_rule_takes_the_place_of_the_mean_in_every_coalition() {
     let coalitions = [0, 0, 0, 1, 1, 1];
     let entries = models.iter().zip(coalitions);
     let entries = entries.map(|(&weights, own)| entry(weights, Some(own), 1));
-    let sheet = sheet(entries.collect(), None);
+    let manifest = manifest(entries.collect(), None);
     let state = genesis().with(vec![model([0.0, 0.0]), model([5.0, 5.0])]);
     let settle = |name: &str| {
         let config = json!({ "coalitions": 2, "aggregation": { "name": name } });
         let strategy = strategy("cs-rcfl", config);
-        let decision = strategy.decide(&state, &sheet, 2).unwrap();
-        strategy.check(&state, &sheet, &decision, 2).unwrap();
+        let decision = strategy.decide(&state, &manifest, 2).unwrap();
+        strategy.check(&state, &manifest, &decision, 2).unwrap();
         strategy
-            .settle(&state, &sheet, &decision, 2)
+            .settle(&state, &manifest, &decision, 2)
             .unwrap()
             .state
             .models

@@ -48,8 +48,8 @@ fn merges_are_told_down_to_one_group_as_long_as_groups_are_formed() {
     let strategy = strategy("hcct", json!({ "freeze": 1 }));
     let state = federation("hcct", json!({})).state;
     let moves = [[1.0, 0.1], [-1.0, 0.0], [1.0, -0.1]];
-    let sheet = sheet(moves.map(|moved| moved_from(&state, 0, moved)).into(), None);
-    let tree = strategy.merge_tree(&state, &|| Some(sheet.clone()), 1);
+    let manifest = manifest(moves.map(|moved| moved_from(&state, 0, moved)).into(), None);
+    let tree = strategy.merge_tree(&state, &|| Some(manifest.clone()), 1);
     let tree = tree.unwrap();
     let groups: Vec<_> = tree.merges.iter().map(|merge| merge.groups).collect();
     assert_eq!(groups, [[0, 2], [0, 1]]);
@@ -90,11 +90,14 @@ fn every_member_may_have_its_own_alpha() {
     };
     let [a, b, opposite] = [[1.0, 0.1], [0.0, 1.0], [-1.0, 0.0]];
     let groups = |alphas: &[f64], order: [(u16, [f32; 2]); 3]| {
-        let sheet = sheet(
+        let manifest = manifest(
             order.map(|(member, moved)| entry(member, moved)).into(),
             None,
         );
-        build(alphas).decide(&state, &sheet, 1).unwrap().assignment
+        build(alphas)
+            .decide(&state, &manifest, 1)
+            .unwrap()
+            .assignment
     };
     // Of ten rows each: twice as many make all join, and a member that asks for none stays alone.
     assert_eq!(
@@ -106,7 +109,7 @@ fn every_member_may_have_its_own_alpha() {
     assert_eq!(groups(&last, [(2, opposite), (1, b), (0, a)]), [0, 1, 1]);
     let strategy = build(&last);
     assert_eq!(strategy.names(), Names::Shown);
-    let nameless = sheet(vec![moved_from(&state, 0, a)], None);
+    let nameless = manifest(vec![moved_from(&state, 0, a)], None);
     let refused = strategy.decide(&state, &nameless, 1);
     assert!(matches!(
         refused,
@@ -155,9 +158,9 @@ fn groups_may_be_given_in_number_or_kept() {
     let kept = federation("hcct", json!({ "freeze": 1 })).rounds(4);
     assert_eq!(kept.coalitions, [0, 0, 1]);
     let state = State::genesis(kept.state.models[0].clone());
-    let sheet = sheet(vec![], None);
+    let manifest = manifest(vec![], None);
     assert_eq!(
-        kept.strategy.decide(&state, &sheet, 1),
+        kept.strategy.decide(&state, &manifest, 1),
         Err(DecideError::NoEntries)
     );
 }
@@ -174,10 +177,10 @@ fn groups_stay_unless_new_ones_have_a_higher_utility() {
         let entries = each
             .map(|(moved, own)| moved_from(state, own, moved))
             .collect();
-        let sheet = sheet(entries, None);
-        let decision = strategy.decide(state, &sheet, round).unwrap();
-        strategy.check(state, &sheet, &decision, round).unwrap();
-        (sheet, decision)
+        let manifest = manifest(entries, None);
+        let decision = strategy.decide(state, &manifest, round).unwrap();
+        strategy.check(state, &manifest, &decision, round).unwrap();
+        (manifest, decision)
     };
     let kinds = [[1.0, 0.1], [1.0, -0.1], [-1.0, 0.1], [-1.0, -0.1]];
     // No two of them point in one direction.
@@ -187,14 +190,17 @@ fn groups_stay_unless_new_ones_have_a_higher_utility() {
     let after = |more: Value| {
         let strategy = strategy("hcct", more);
         let begin = federation("hcct", json!({})).state;
-        let (sheet, decision) = decided(&*strategy, &begin, kinds, 1);
-        let state = strategy.settle(&begin, &sheet, &decision, 1).unwrap().state;
+        let (manifest, decision) = decided(&*strategy, &begin, kinds, 1);
+        let state = strategy
+            .settle(&begin, &manifest, &decision, 1)
+            .unwrap()
+            .state;
         (strategy, state)
     };
     let (strategy, state) = after(json!({}));
-    let (sheet, kept) = decided(&*strategy, &state, noise, 2);
+    let (manifest, kept) = decided(&*strategy, &state, noise, 2);
     assert_eq!(kept, Decision::fixed(vec![0, 0, 1, 1]));
-    let outcome = strategy.settle(&state, &sheet, &kept, 2).unwrap();
+    let outcome = strategy.settle(&state, &manifest, &kept, 2).unwrap();
     assert_eq!(outcome.assignment, [0, 0, 1, 1]);
     let (_, new) = decided(&*strategy, &state, clearer, 2);
     assert_eq!(new.assignment, [0, 1, 0, 1]);
@@ -219,8 +225,8 @@ fn the_layer_that_differs_most_is_found_once_and_remembered() {
     assert_eq!(federation.state.memory.count("hcct.layer"), Some(1));
 }
 
-/// A state and a sheet to decide on.
-fn case() -> (Box<dyn Strategy>, State, Sheet) {
+/// A state and a manifest to decide on.
+fn case() -> (Box<dyn Strategy>, State, LoadedManifest) {
     let federation = federation("hcct", json!({ "alpha": "own" }));
     let start = federation.state.models[0].clone();
     let entry = |moved: [f32; 2]| ModelEntry {
@@ -234,18 +240,18 @@ fn case() -> (Box<dyn Strategy>, State, Sheet) {
         member: None,
     };
     let entries = [[1.0, 0.1], [1.0, -0.1], [-1.0, 0.0]].map(entry);
-    let sheet = sheet(entries.to_vec(), None);
-    (federation.strategy, federation.state, sheet)
+    let manifest = manifest(entries.to_vec(), None);
+    (federation.strategy, federation.state, manifest)
 }
 
 #[test]
 fn dishonest_decisions_are_refused() {
-    let (strategy, state, sheet) = case();
-    let honest = strategy.decide(&state, &sheet, 1).unwrap();
+    let (strategy, state, manifest) = case();
+    let honest = strategy.decide(&state, &manifest, 1).unwrap();
     assert_eq!(honest.assignment, [0, 0, 1]);
     let claimed = honest.claim.clone().unwrap();
     assert!(claimed.lower_bound <= claimed.objective);
-    let check = |decision: &Decision| strategy.check(&state, &sheet, decision, 1);
+    let check = |decision: &Decision| strategy.check(&state, &manifest, decision, 1);
     check(&honest).unwrap();
     for assignment in [vec![1, 1, 0], vec![0, 0], vec![0, 2, 1]] {
         let infeasible = Decision {
@@ -276,15 +282,18 @@ fn dishonest_decisions_are_refused() {
 
 #[test]
 fn entries_without_rows_or_of_no_group_are_met() {
-    let (strategy, state, mut sheet) = case();
+    let (strategy, state, mut manifest) = case();
     for coalition in [None, Some(7)] {
-        sheet.entries[0].coalition = coalition;
-        assert_eq!(round(&*strategy, &state, &sheet, 1).assignment, [0, 0, 1]);
+        manifest.entries[0].coalition = coalition;
+        assert_eq!(
+            round(&*strategy, &state, &manifest, 1).assignment,
+            [0, 0, 1]
+        );
     }
-    sheet.entries[1].weight = None;
-    assert!(strategy.admit(&sheet.entries[1], 1).is_err());
+    manifest.entries[1].weight = None;
+    assert!(strategy.admit(&manifest.entries[1], 1).is_err());
     let without = DecideError::NoWeight { entry: 1 };
-    assert_eq!(strategy.decide(&state, &sheet, 1), Err(without));
+    assert_eq!(strategy.decide(&state, &manifest, 1), Err(without));
 }
 
 #[test]

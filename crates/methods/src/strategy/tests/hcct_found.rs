@@ -16,7 +16,7 @@ fn found(silos: Vec<TestHospital>, rounds: u64) -> QuadraticFederation {
 }
 
 /// The entries of the round that forms groups.
-fn formed(silos: &[TestHospital]) -> (State, Sheet) {
+fn formed(silos: &[TestHospital]) -> (State, LoadedManifest) {
     let strategy = auto("hcct", silos.len());
     let state = strategy.initial_state(&silos[0], 7);
     let after = found(silos.to_vec(), 1).state;
@@ -29,8 +29,8 @@ fn formed(silos: &[TestHospital]) -> (State, Sheet) {
             weight: Some(crate::Learner::samples(silo)),
             member: None,
         });
-    let sheet = sheet(entries.collect(), None);
-    (state, sheet)
+    let manifest = manifest(entries.collect(), None);
+    (state, manifest)
 }
 
 #[test]
@@ -68,19 +68,19 @@ fn nothing_but_the_models_stays_behind() {
 #[test]
 fn candidates_are_the_tree_cut_at_every_number_and_nothing_else_is_accepted() {
     let silos = hospitals(6, 2, 60);
-    let (state, sheet) = formed(&silos);
+    let (state, manifest) = formed(&silos);
     let strategy = auto("hcct", 6);
-    let honest = strategy.decide(&state, &sheet, 1).unwrap();
+    let honest = strategy.decide(&state, &manifest, 1).unwrap();
     let tree = strategy
-        .merge_tree(&state, &|| Some(sheet.clone()), 1)
+        .merge_tree(&state, &|| Some(manifest.clone()), 1)
         .unwrap();
     let candidates = &honest.claim.as_ref().unwrap().candidates;
     let cuts: Vec<_> = (1..=6).map(|groups| tree.cut(groups)).collect();
     assert_eq!(*candidates, cuts);
     assert_eq!(candidates[1], [0, 1, 0, 1, 0, 1]);
     // Every member comes to the same decision by itself, and to the same state.
-    let outcome = round(&*strategy, &state, &sheet, 1);
-    let other = round(&*auto("hcct", 6), &state, &sheet, 1);
+    let outcome = round(&*strategy, &state, &manifest, 1);
+    let other = round(&*auto("hcct", 6), &state, &manifest, 1);
     assert_eq!(outcome.state, other.state);
     let mut lies = vec![
         claiming(&honest, |claim| drop(claim.candidates.pop())),
@@ -97,9 +97,12 @@ fn candidates_are_the_tree_cut_at_every_number_and_nothing_else_is_accepted() {
         ..honest
     });
     for lie in lies {
-        let refused = strategy.check(&state, &sheet, &lie, 1);
+        let refused = strategy.check(&state, &manifest, &lie, 1);
         assert!(matches!(refused, Err(Objection::Infeasible(_))), "{lie:?}");
-        assert!(strategy.settle(&state, &sheet, &lie, 1).is_err(), "{lie:?}");
+        assert!(
+            strategy.settle(&state, &manifest, &lie, 1).is_err(),
+            "{lie:?}"
+        );
     }
     let unread = || panic!("no sheet is read where no groups are formed");
     assert_eq!(strategy.merge_tree(&state, &unread, 2), None);
@@ -108,10 +111,10 @@ fn candidates_are_the_tree_cut_at_every_number_and_nothing_else_is_accepted() {
 #[test]
 fn the_lead_cannot_take_other_groups_than_those_of_least_reported_loss() {
     let silos = hospitals(6, 2, 60);
-    let (state, sheet) = formed(&silos);
+    let (state, manifest) = formed(&silos);
     let strategy = auto("hcct", 6);
-    let state = round(&*strategy, &state, &sheet, 1).state;
-    let layout = strategy.expects(&state, sheet.entries[0].model.layout(), None, 2);
+    let state = round(&*strategy, &state, &manifest, 1).state;
+    let layout = strategy.expects(&state, manifest.entries[0].model.layout(), None, 2);
     let losses: Vec<f32> = (0..=MOST).map(|at| [4.0, 1.0, 2.0][at.min(2)]).collect();
     let entry = |own: u32| ModelEntry {
         model: Params::from_values(&layout, &losses),
@@ -119,16 +122,16 @@ fn the_lead_cannot_take_other_groups_than_those_of_least_reported_loss() {
         weight: Some(60),
         member: None,
     };
-    let sheet = super::sheet((0..6).map(entry).collect(), None);
-    let honest = strategy.decide(&state, &sheet, 2).unwrap();
+    let manifest = super::manifest((0..6).map(entry).collect(), None);
+    let honest = strategy.decide(&state, &manifest, 2).unwrap();
     assert_eq!(honest.assignment, [0, 1, 0, 1, 0, 1]);
-    assert!(strategy.check(&state, &sheet, &honest, 2).is_ok());
+    assert!(strategy.check(&state, &manifest, &honest, 2).is_ok());
     let moved = Decision {
         assignment: vec![0, 1, 2, 3, 4, 5],
         ..honest
     };
-    assert!(strategy.check(&state, &sheet, &moved, 2).is_err());
-    assert!(strategy.settle(&state, &sheet, &moved, 2).is_err());
+    assert!(strategy.check(&state, &manifest, &moved, 2).is_err());
+    assert!(strategy.settle(&state, &manifest, &moved, 2).is_err());
     let without_rows = ModelEntry {
         weight: None,
         ..entry(0)
@@ -139,14 +142,14 @@ fn the_lead_cannot_take_other_groups_than_those_of_least_reported_loss() {
 #[test]
 fn more_than_32_silos_have_a_tree_cut_at_some_numbers() {
     let silos = hospitals(40, 2, 12);
-    let (state, sheet) = formed(&silos);
+    let (state, manifest) = formed(&silos);
     let strategy = auto("hcct", 40);
-    let decision = strategy.decide(&state, &sheet, 1).unwrap();
+    let decision = strategy.decide(&state, &manifest, 1).unwrap();
     let candidates = &decision.claim.as_ref().unwrap().candidates;
     assert!(candidates.len() <= MOST + 1);
     assert_eq!(candidates[0], [0; 40]);
     assert_eq!(*candidates.last().unwrap(), decision.assignment);
-    assert!(strategy.check(&state, &sheet, &decision, 1).is_ok());
+    assert!(strategy.check(&state, &manifest, &decision, 1).is_ok());
 }
 
 #[test]

@@ -263,8 +263,8 @@ fn rounds_after_the_end_change_nothing() {
     }
 }
 
-/// The sheet of a round, and the state before it.
-fn sheet_of(federation: &QuadraticFederation, round: u64) -> Sheet {
+/// The manifest of a round, and the state before it.
+fn manifest_of(federation: &QuadraticFederation, round: u64) -> LoadedManifest {
     let plan = federation.strategy.plan(&federation.state, round);
     let each = federation.learners.iter().zip(&federation.personal);
     let entries = each.map(|(learner, personal)| {
@@ -288,7 +288,7 @@ fn sheet_of(federation: &QuadraticFederation, round: u64) -> Sheet {
             member: None,
         }
     });
-    sheet(entries.collect(), None)
+    manifest(entries.collect(), None)
 }
 
 #[test]
@@ -296,14 +296,14 @@ fn settling_again_gives_the_same_bits() {
     let mut federation =
         QuadraticFederation::new(strategy(json!({})), sites(7, 0.5, PlainLoss::Logistic));
     for number in 1..6 {
-        let sheet = sheet_of(&federation, number);
+        let manifest = manifest_of(&federation, number);
         let bits = || {
-            let state = round(&*federation.strategy, &federation.state, &sheet, number).state;
+            let state = round(&*federation.strategy, &federation.state, &manifest, number).state;
             let models: Vec<Digest> = state.models.iter().map(Params::hash).collect();
             (models, format!("{:?}", state.memory))
         };
         assert_eq!(bits(), bits());
-        let after = round(&*federation.strategy, &federation.state, &sheet, number).state;
+        let after = round(&*federation.strategy, &federation.state, &manifest, number).state;
         federation.round();
         assert_eq!(federation.state, after);
     }
@@ -313,14 +313,14 @@ fn settling_again_gives_the_same_bits() {
 fn forged_contributions_are_refused_or_count_as_absent() {
     let federation =
         QuadraticFederation::new(strategy(json!({})), sites(5, 0.5, PlainLoss::Squared));
-    let honest = sheet_of(&federation, 1);
+    let honest = manifest_of(&federation, 1);
     let (by, state) = (&*federation.strategy, &federation.state);
     let forged = |place: usize, value: f32| {
         let mut values = honest.entries[2].model.values().to_vec();
         values[place] = value;
-        let mut sheet = honest.clone();
-        sheet.entries[2].model = Params::from_values(honest.entries[2].model.layout(), &values);
-        sheet
+        let mut manifest = honest.clone();
+        manifest.entries[2].model = Params::from_values(honest.entries[2].model.layout(), &values);
+        manifest
     };
     for value in [f32::NAN, f32::INFINITY] {
         let refused = by.admit(&forged(4, value).entries[2], 1).unwrap_err();
@@ -354,14 +354,16 @@ fn forged_contributions_are_refused_or_count_as_absent() {
 fn a_state_of_another_strategy_is_refused() {
     let federation =
         QuadraticFederation::new(strategy(json!({})), sites(3, 0.5, PlainLoss::Squared));
-    let sheet = sheet_of(&federation, 1);
+    let manifest = manifest_of(&federation, 1);
     let decision = Decision::fixed(vec![0; 3]);
-    let refused = federation.strategy.settle(&genesis(), &sheet, &decision, 1);
+    let refused = federation
+        .strategy
+        .settle(&genesis(), &manifest, &decision, 1);
     assert!(refused.unwrap_err().to_string().contains("no global model"));
     let decision = Decision::fixed(vec![0, 1, 0]);
     let refused = federation
         .strategy
-        .settle(&federation.state, &sheet, &decision, 1);
+        .settle(&federation.state, &manifest, &decision, 1);
     assert!(matches!(refused, Err(SettleError::Infeasible(_))));
 }
 

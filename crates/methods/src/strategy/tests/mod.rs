@@ -117,8 +117,8 @@ fn entry(weights: [f32; 2], coalition: Option<u32>, rows: u64) -> ModelEntry {
     }
 }
 
-fn sheet(entries: Vec<ModelEntry>, rows: Option<&[Vec<f64>]>) -> Sheet {
-    Sheet {
+fn manifest(entries: Vec<ModelEntry>, rows: Option<&[Vec<f64>]>) -> LoadedManifest {
+    LoadedManifest {
         entries,
         scores: rows.map(|rows| Scores::from_rows(rows).unwrap()),
     }
@@ -129,14 +129,14 @@ fn genesis() -> State {
 }
 
 /// Decides, checks and settles.
-fn round(strategy: &dyn Strategy, state: &State, sheet: &Sheet, round: u64) -> Outcome {
-    let decision = strategy.decide(state, sheet, round).unwrap();
-    strategy.check(state, sheet, &decision, round).unwrap();
-    strategy.settle(state, sheet, &decision, round).unwrap()
+fn round(strategy: &dyn Strategy, state: &State, manifest: &LoadedManifest, round: u64) -> Outcome {
+    let decision = strategy.decide(state, manifest, round).unwrap();
+    strategy.check(state, manifest, &decision, round).unwrap();
+    strategy.settle(state, manifest, &decision, round).unwrap()
 }
 
 /// Two pairs that fit each other: entries 0 and 2, 1 and 3.
-fn pairs() -> Sheet {
+fn pairs() -> LoadedManifest {
     let rows = [
         vec![0.1, 0.9, 0.2, 0.8],
         vec![0.9, 0.1, 0.8, 0.3],
@@ -144,7 +144,7 @@ fn pairs() -> Sheet {
         vec![0.7, 0.2, 0.9, 0.1],
     ];
     let models = [[1.0, 0.0], [0.0, 1.0], [3.0, 0.0], [0.0, 5.0]];
-    sheet(
+    manifest(
         models.map(|weights| entry(weights, Some(0), 10)).to_vec(),
         Some(&rows),
     )
@@ -152,14 +152,14 @@ fn pairs() -> Sheet {
 
 #[test]
 fn fedavg_weighs_by_rows_or_not() {
-    let sheet = sheet(
+    let manifest = manifest(
         vec![entry([1.0, 0.0], None, 10), entry([4.0, 3.0], Some(0), 20)],
         None,
     );
-    let exact = round(&fedavg(true), &genesis(), &sheet, 1);
+    let exact = round(&fedavg(true), &genesis(), &manifest, 1);
     assert_eq!(exact.assignment, [0, 0]);
     assert_eq!(weights(&exact.state.models[0]), [3.0, 2.0]);
-    let equal = round(&fedavg(false), &genesis(), &sheet, 1);
+    let equal = round(&fedavg(false), &genesis(), &manifest, 1);
     assert_eq!(weights(&equal.state.models[0]), [2.5, 1.5]);
     // Buffers keep their bits, the negative zero among them.
     let bits = |model: &Params| -> Vec<u32> {
@@ -169,19 +169,22 @@ fn fedavg_weighs_by_rows_or_not() {
             .map(|v| v.to_bits())
             .collect()
     };
-    assert_eq!(bits(&exact.state.models[0]), bits(&sheet.entries[0].model));
+    assert_eq!(
+        bits(&exact.state.models[0]),
+        bits(&manifest.entries[0].model)
+    );
     assert!(fedavg(true).plan(&genesis(), 1).weights && !fedavg(false).plan(&genesis(), 1).weights);
 }
 
 #[test]
 fn fedavg_needs_entries_and_rows() {
     let strategy: &dyn Strategy = &fedavg(true);
-    let empty = sheet(Vec::new(), None);
+    let empty = manifest(Vec::new(), None);
     assert_eq!(
         strategy.decide(&genesis(), &empty, 1),
         Err(DecideError::NoEntries)
     );
-    let mut bare = sheet(
+    let mut bare = manifest(
         vec![entry([1.0, 0.0], None, 5), entry([1.0, 0.0], None, 0)],
         None,
     );
@@ -204,13 +207,13 @@ fn fedavg_needs_entries_and_rows() {
 
 #[test]
 fn decisions_without_a_choice_are_checked() {
-    let sheet = sheet(
+    let manifest = manifest(
         vec![entry([1.0, 0.0], Some(0), 1), entry([4.0, 3.0], Some(0), 2)],
         None,
     );
     let strategies: [&dyn Strategy; 2] = [&fedavg(true), &local(2)];
     for strategy in strategies {
-        let honest = strategy.decide(&genesis(), &sheet, 1).unwrap();
+        let honest = strategy.decide(&genesis(), &manifest, 1).unwrap();
         let lies = [
             Decision {
                 assignment: vec![1, 0],
@@ -225,7 +228,7 @@ fn decisions_without_a_choice_are_checked() {
         ];
         for lie in lies {
             assert!(
-                strategy.check(&genesis(), &sheet, &lie, 1).is_err(),
+                strategy.check(&genesis(), &manifest, &lie, 1).is_err(),
                 "{lie:?}"
             );
         }
@@ -234,7 +237,9 @@ fn decisions_without_a_choice_are_checked() {
             ..honest
         };
         assert_eq!(
-            strategy.settle(&genesis(), &sheet, &short, 1).unwrap_err(),
+            strategy
+                .settle(&genesis(), &manifest, &short, 1)
+                .unwrap_err(),
             SettleError::Mismatch {
                 assigned: 1,
                 entries: 2
@@ -246,7 +251,7 @@ fn decisions_without_a_choice_are_checked() {
 #[test]
 fn local_models_stay_with_their_owners() {
     let strategy = local(5);
-    let first = sheet(
+    let first = manifest(
         vec![entry([1.0, 0.0], Some(0), 1), entry([2.0, 0.0], Some(0), 1)],
         None,
     );
@@ -256,7 +261,7 @@ fn local_models_stay_with_their_owners() {
     // what is not there.
     let claims = [(5.0, None), (6.0, Some(1)), (7.0, Some(1)), (8.0, Some(9))];
     let second = claims.map(|(weight, claim)| entry([weight, 0.0], claim, 1));
-    let two = round(&strategy, &one.state, &sheet(second.to_vec(), None), 2);
+    let two = round(&strategy, &one.state, &manifest(second.to_vec(), None), 2);
     assert_eq!(two.assignment, [2, 1, 3, 4]);
     let models: Vec<_> = two
         .state
@@ -275,7 +280,7 @@ fn local_keeps_no_more_models_than_members_when_one_claims_the_numbers_of_others
     ];
     for strategy in strategies {
         let first = [1.0, 2.0, 3.0].map(|weight| entry([weight, 1.0], Some(0), 1));
-        let mut outcome = round(strategy, &genesis(), &sheet(first.to_vec(), None), 1);
+        let mut outcome = round(strategy, &genesis(), &manifest(first.to_vec(), None), 1);
         assert_eq!(outcome.assignment, [0, 1, 2]);
         let mut own = outcome.assignment;
         for number in 2..12 {
@@ -285,7 +290,7 @@ fn local_keeps_no_more_models_than_members_when_one_claims_the_numbers_of_others
             outcome = round(
                 strategy,
                 &outcome.state,
-                &sheet(entries.to_vec(), None),
+                &manifest(entries.to_vec(), None),
                 number,
             );
             assert_eq!(outcome.state.models.len(), 3, "{}", strategy.name());
@@ -316,7 +321,7 @@ fn cfl_keeps_no_more_models_than_members_when_both_claim_the_newest_cluster() {
             let claim = Some(newest as u32);
             entry([start[0] + by, start[1]], claim, 1)
         });
-        state = round(&*cfl, &state, &sheet(entries.to_vec(), None), number).state;
+        state = round(&*cfl, &state, &manifest(entries.to_vec(), None), number).state;
         assert_eq!(state.models.len(), 2, "round {number}");
     }
 }
@@ -347,26 +352,26 @@ fn cs_rcfl_keeps_coalitions_after_the_freeze() {
         entry([8.0, 2.0], None, 1),
         entry([1.0, 14.0], Some(77), 1),
     ];
-    let sheet = sheet(entries, None);
-    let outcome = round(&strategy, &state, &sheet, 2);
+    let manifest = manifest(entries, None);
+    let outcome = round(&strategy, &state, &manifest, 2);
     assert_eq!(outcome.assignment, [1, 2, 1, 2]);
     let means: Vec<_> = outcome.state.models.iter().map(weights).collect();
     assert_eq!(means, [[0.0, 0.0], [10.0, 1.0], [0.5, 13.0]]);
     assert_eq!(outcome.state.models[0], state.models[0]);
     let moved = Decision::fixed(vec![0, 2, 1, 2]);
-    assert!(strategy.check(&state, &sheet, &moved, 2).is_err());
+    assert!(strategy.check(&state, &manifest, &moved, 2).is_err());
     let beyond = Decision::fixed(vec![1, 2, 1, 3]);
     assert!(matches!(
-        strategy.settle(&state, &sheet, &beyond, 2),
+        strategy.settle(&state, &manifest, &beyond, 2),
         Err(SettleError::Infeasible(_))
     ));
 }
 
 #[test]
 fn cs_rcfl_refuses_dishonest_decisions() {
-    let (strategy, state, sheet) = (cs_rcfl(2, 1), genesis(), pairs());
-    let honest = strategy.decide(&state, &sheet, 1).unwrap();
-    let check = |decision: &Decision| strategy.check(&state, &sheet, decision, 1);
+    let (strategy, state, manifest) = (cs_rcfl(2, 1), genesis(), pairs());
+    let honest = strategy.decide(&state, &manifest, 1).unwrap();
+    let check = |decision: &Decision| strategy.check(&state, &manifest, decision, 1);
     let with = |assignment: &[u32]| Decision {
         assignment: assignment.to_vec(),
         ..honest.clone()
@@ -384,7 +389,7 @@ fn cs_rcfl_refuses_dishonest_decisions() {
     }
     let worse = with(&[0, 0, 1, 1]);
     assert!(matches!(check(&worse), Err(Objection::Misstated { .. })));
-    let scores = sheet.scores.as_ref().unwrap();
+    let scores = manifest.scores.as_ref().unwrap();
     let value = crate::coalitions::CoalitionProgram::new(scores, 2)
         .unwrap()
         .objective(&worse.assignment);
@@ -421,15 +426,15 @@ fn cs_rcfl_refuses_dishonest_decisions() {
 #[test]
 fn cs_rcfl_needs_scores_of_its_entries() {
     let (strategy, state) = (cs_rcfl(5, 1), genesis());
-    let mut sheet = pairs();
+    let mut manifest = pairs();
     // Fewer contributions than coalitions: as many as there are.
-    let alone = strategy.decide(&state, &sheet, 1).unwrap();
+    let alone = strategy.decide(&state, &manifest, 1).unwrap();
     assert_eq!(alone.assignment, [0, 1, 2, 3]);
-    strategy.check(&state, &sheet, &alone, 1).unwrap();
-    let outcome = strategy.settle(&state, &sheet, &alone, 1).unwrap();
+    strategy.check(&state, &manifest, &alone, 1).unwrap();
+    let outcome = strategy.settle(&state, &manifest, &alone, 1).unwrap();
     assert_eq!(outcome.state.models.len(), 4);
-    sheet.entries.pop();
-    let error = strategy.decide(&state, &sheet, 1).unwrap_err();
+    manifest.entries.pop();
+    let error = strategy.decide(&state, &manifest, 1).unwrap_err();
     assert_eq!(
         error,
         DecideError::Scores {
@@ -437,14 +442,14 @@ fn cs_rcfl_needs_scores_of_its_entries() {
             scored: 4
         }
     );
-    sheet.scores = None;
+    manifest.scores = None;
     assert_eq!(
-        strategy.decide(&state, &sheet, 1),
+        strategy.decide(&state, &manifest, 1),
         Err(DecideError::NoScores)
     );
-    sheet.entries.clear();
+    manifest.entries.clear();
     assert_eq!(
-        strategy.decide(&state, &sheet, 1),
+        strategy.decide(&state, &manifest, 1),
         Err(DecideError::NoEntries)
     );
 }
@@ -518,13 +523,13 @@ proptest! {
             })
             .collect();
         let rows: Vec<Vec<f64>> = (0..8).map(|i| (0..8).map(|j| f64::from(i ^ j)).collect()).collect();
-        let sheet = sheet(entries, Some(&rows));
+        let manifest = manifest(entries, Some(&rows));
         let state = State::genesis(Params::zeros(&layout));
         let strategies: [&dyn Strategy; 2] = [&fedavg(true), &cs_rcfl(k, 1)];
         for strategy in strategies {
             let hashes = |threads: usize| -> Vec<Digest> {
                 let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-                let outcome = pool.install(|| round(strategy, &state, &sheet, 1));
+                let outcome = pool.install(|| round(strategy, &state, &manifest, 1));
                 outcome.state.models.iter().map(Params::hash).collect()
             };
             let once = hashes(1);

@@ -205,7 +205,7 @@ fn flsc_refuses_contributions_that_name_other_models_than_agreed() {
                 .unwrap_err()
                 .contains("name 2 models")
         );
-        let both = sheet(vec![good.clone(), bad], None);
+        let both = manifest(vec![good.clone(), bad], None);
         let error = strategy.decide(state, &both, 2).unwrap_err();
         assert!(
             matches!(error, DecideError::Unusable { entry: 1, .. }),
@@ -217,40 +217,40 @@ fn flsc_refuses_contributions_that_name_other_models_than_agreed() {
 }
 
 /// Entries that claim coalitions, over models that lie apart.
-fn carried() -> (State, Sheet) {
+fn carried() -> (State, LoadedManifest) {
     let models = [[0.0, 0.0], [10.0, 0.0], [0.0, 10.0]].map(model);
     let entries = vec![
         entry([9.0, 1.0], Some(1), 1),
         entry([1.0, 1.0], Some(1), 3),
         entry([8.0, 2.0], None, 1),
     ];
-    (genesis().with(models.to_vec()), sheet(entries, None))
+    (genesis().with(models.to_vec()), manifest(entries, None))
 }
 
 #[test]
 fn a_model_that_no_silo_chose_keeps_its_parameters() {
-    let (state, sheet) = carried();
+    let (state, manifest) = carried();
     let ifca = strategy("ifca", json!({ "models": 3 }));
-    let outcome = round(&*ifca, &state, &sheet, 2);
+    let outcome = round(&*ifca, &state, &manifest, 2);
     assert_eq!(outcome.assignment, [1, 1, 1]);
     let models: Vec<_> = outcome.state.models.iter().map(weights).collect();
     let mean = vec![6.0, (4.0f64 / 3.0) as f32];
     assert_eq!(models, [vec![0.0, 0.0], mean, vec![0.0, 10.0]]);
     let by_rows = strategy("ifca", json!({ "models": 3, "weight": "exact" }));
-    let outcome = round(&*by_rows, &state, &sheet, 2);
+    let outcome = round(&*by_rows, &state, &manifest, 2);
     assert_eq!(weights(&outcome.state.models[1])[0], 4.0);
     for decision in [Decision::fixed(vec![1, 1, 0]), Decision::fixed(vec![1, 1])] {
-        assert!(ifca.check(&state, &sheet, &decision, 2).is_err());
+        assert!(ifca.check(&state, &manifest, &decision, 2).is_err());
     }
-    let beyond = ifca.settle(&state, &sheet, &Decision::fixed(vec![1, 1, 3]), 2);
+    let beyond = ifca.settle(&state, &manifest, &Decision::fixed(vec![1, 1, 3]), 2);
     assert!(matches!(beyond, Err(SettleError::Infeasible(_))));
 }
 
 #[test]
 fn fesem_assigns_to_the_nearest_centre_and_ignores_claims() {
-    let (state, sheet) = carried();
+    let (state, manifest) = carried();
     let fesem = strategy("fesem", json!({ "models": 3 }));
-    let outcome = round(&*fesem, &state, &sheet, 2);
+    let outcome = round(&*fesem, &state, &manifest, 2);
     assert_eq!(outcome.assignment, [1, 0, 1]);
     let models: Vec<_> = outcome.state.models.iter().map(weights).collect();
     assert_eq!(models, [[1.0, 1.0], [8.5, 1.5], [0.0, 10.0]]);
@@ -260,16 +260,16 @@ fn fesem_assigns_to_the_nearest_centre_and_ignores_claims() {
 fn the_first_round_divides_what_there_is() {
     let entries = [[1.0, 0.0], [1.1, 0.0], [-1.0, 0.0], [1.2, 0.0]];
     let entries = entries.map(|weights| entry(weights, Some(0), 1)).to_vec();
-    let all = sheet(entries, None);
-    let few = sheet(all.entries[..2].to_vec(), None);
+    let all = manifest(entries, None);
+    let few = manifest(all.entries[..2].to_vec(), None);
     for (name, start) in [
         ("ifca", "random-groups"),
         ("fesem", "random"),
         ("ifca", "k-means"),
     ] {
-        let divide = |models: usize, sheet: &Sheet| {
+        let divide = |models: usize, manifest: &LoadedManifest| {
             let options = json!({ "models": models, "start": start });
-            let outcome = round(&*strategy(name, options), &genesis(), sheet, 1);
+            let outcome = round(&*strategy(name, options), &genesis(), manifest, 1);
             assert_eq!(outcome.state.models.len(), models);
             outcome
         };
@@ -284,9 +284,11 @@ fn the_first_round_divides_what_there_is() {
         assert_ne!(models[0], models[1]);
     }
     // The order of the entries means nothing.
-    let turned = sheet(all.entries.iter().rev().cloned().collect(), None);
+    let turned = manifest(all.entries.iter().rev().cloned().collect(), None);
     let dealt = json!({ "start": "random-groups" });
-    let of = |sheet: &Sheet| round(&*strategy("ifca", dealt.clone()), &genesis(), sheet, 1);
+    let of = |manifest: &LoadedManifest| {
+        round(&*strategy("ifca", dealt.clone()), &genesis(), manifest, 1)
+    };
     let mut mirrored = of(&turned).assignment;
     mirrored.reverse();
     assert_eq!(mirrored, of(&all).assignment);
@@ -324,7 +326,7 @@ fn clusters_keep_their_numbers_and_models_while_others_are_split() {
     let state = genesis().with(vec![model([0.0, 0.0]), model([7.0, 7.0])]);
     let moved = [[1.0, 0.1], [-1.0, 0.0], [1.0, 0.0], [-1.0, 0.1]];
     let entries = moved.map(|weights| entry(weights, Some(0), 1)).to_vec();
-    let outcome = round(&*cfl, &state, &sheet(entries, None), 1);
+    let outcome = round(&*cfl, &state, &manifest(entries, None), 1);
     assert_eq!(outcome.assignment, [0, 2, 0, 2]);
     let models: Vec<_> = outcome.state.models.iter().map(weights).collect();
     assert_eq!(models, [[1.0, 0.05], [7.0, 7.0], [-1.0, 0.05]]);
@@ -349,8 +351,8 @@ fn fedcollab_weighs_likeness_against_data() {
 #[test]
 fn fedcollab_refuses_dishonest_decisions() {
     let collab = strategy("fedcollab", json!({ "c": 1.0 }));
-    let (state, sheet) = (genesis(), pairs());
-    let honest = collab.decide(&state, &sheet, 1).unwrap();
+    let (state, manifest) = (genesis(), pairs());
+    let honest = collab.decide(&state, &manifest, 1).unwrap();
     assert_eq!(honest.assignment, [0, 1, 0, 1]);
     // Pairs of ten rows each: C/√20, and half of a divergence of 0.15.
     let claimed = honest.claim.clone().unwrap();
@@ -361,7 +363,7 @@ fn fedcollab_refuses_dishonest_decisions() {
         claimed.objective
     );
     assert!((claimed.lower_bound - 1.0 / 40f64.sqrt()).abs() < 1e-12);
-    let check = |decision: &Decision| collab.check(&state, &sheet, decision, 1);
+    let check = |decision: &Decision| collab.check(&state, &manifest, decision, 1);
     check(&honest).unwrap();
     let with = |assignment: &[u32]| Decision {
         assignment: assignment.to_vec(),
@@ -381,7 +383,7 @@ fn fedcollab_refuses_dishonest_decisions() {
         claim.objective = 1.0 / 10f64.sqrt();
     });
     assert!(matches!(check(&alone), Err(Objection::NotBest { .. })));
-    let mut bare = sheet.clone();
+    let mut bare = manifest.clone();
     bare.scores = None;
     assert_eq!(collab.decide(&state, &bare, 1), Err(DecideError::NoScores));
 }
@@ -439,14 +441,14 @@ fn pfedgraph_solves_its_program_and_keeps_the_models_of_absent_silos() {
     let graph = strategy_for(4, "pfedgraph", json!({ "alpha": 0.5 }));
     let moved = [([2.0, 0.0], 1), ([1.0, 0.0], 1), ([0.0, 3.0], 2)];
     let entries = moved.map(|(weights, rows)| entry(weights, Some(0), rows));
-    let one = round(&*graph, &genesis(), &sheet(entries.to_vec(), None), 1);
+    let one = round(&*graph, &genesis(), &manifest(entries.to_vec(), None), 1);
     assert_eq!(one.assignment, [0, 1, 2]);
     // p + cos = (5/4, 5/4, 1/2) is nearest to (½, ½, 0); (1/4, 1/4, 3/2) to (0, 0, 1).
     let models: Vec<_> = one.state.models.iter().map(weights).collect();
     assert_eq!(models, [[1.5, 0.0], [1.5, 0.0], [0.0, 3.0]]);
     // The second is absent, the third claims its own, and there is a newcomer.
     let entries = vec![entry([0.0, 5.0], Some(2), 1), entry([4.0, 0.0], None, 1)];
-    let two = round(&*graph, &one.state, &sheet(entries, None), 2);
+    let two = round(&*graph, &one.state, &manifest(entries, None), 2);
     assert_eq!(two.assignment, [2, 3]);
     let models: Vec<_> = two.state.models.iter().map(weights).collect();
     assert_eq!(models, [[1.5, 0.0], [1.5, 0.0], [0.0, 5.0], [4.0, 0.0]]);

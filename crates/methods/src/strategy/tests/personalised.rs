@@ -46,7 +46,7 @@ fn nova(momentum: f64, rows: [u64; 2], reached: [f32; 2]) -> f64 {
     let nova = strategy("fednova", json!({ "training": training }));
     let entries = reached.into_iter().zip(rows);
     let entries = entries.map(|(value, rows)| entry([value, 0.0], Some(0), rows));
-    let outcome = round(&*nova, &genesis(), &sheet(entries.collect(), None), 1);
+    let outcome = round(&*nova, &genesis(), &manifest(entries.collect(), None), 1);
     weights(&outcome.state.models[0])[0].into()
 }
 

@@ -112,8 +112,8 @@ impl QuadraticFederation {
         for (&silo, personal) in who.iter().zip(after) {
             self.personal[silo] = personal;
         }
-        let sheet = sheet(entries, rows.as_deref());
-        let outcome = round(&*self.strategy, &self.state, &sheet, self.round);
+        let manifest = manifest(entries, rows.as_deref());
+        let outcome = round(&*self.strategy, &self.state, &manifest, self.round);
         for (silo, coalition) in who.into_iter().zip(outcome.assignment) {
             self.coalitions[silo] = coalition;
         }

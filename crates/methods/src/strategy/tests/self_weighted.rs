@@ -39,7 +39,7 @@ fn reporting(strategy: &dyn Strategy, weights: [f32; 2], numbers: &[(&str, f32)]
 /// Returns where such contributions lead from 0.
 fn settled(strategy: &dyn Strategy, entries: &[ModelEntry]) -> [f64; 2] {
     let zero = State::genesis(Params::zeros(&layout()));
-    let outcome = round(strategy, &zero, &sheet(entries.to_vec(), None), 2);
+    let outcome = round(strategy, &zero, &manifest(entries.to_vec(), None), 2);
     assert!(outcome.assignment.iter().all(|&own| own == 0));
     assert_eq!(outcome.state.models[0].layout(), &layout());
     let weights = weights(&outcome.state.models[0]);
@@ -280,14 +280,14 @@ fn contributions_without_their_reports_are_refused() {
         let silent = entry([1.0, 0.0], Some(0), 1);
         let error = strategy.admit(&silent, 2).unwrap_err();
         assert!(error.contains(&format!("report its {names}")), "{error}");
-        let sheet = sheet(vec![silent], None);
-        let error = strategy.decide(&genesis(), &sheet, 2).unwrap_err();
+        let manifest = manifest(vec![silent], None);
+        let error = strategy.decide(&genesis(), &manifest, 2).unwrap_err();
         assert!(matches!(error, DecideError::Unusable { entry: 0, .. }));
-        let empty = Sheet {
+        let empty = LoadedManifest {
             entries: Vec::new(),
             scores: None,
         };
-        let elsewhere = strategy.settle(&genesis(), &sheet, &Decision::fixed(vec![1]), 2);
+        let elsewhere = strategy.settle(&genesis(), &manifest, &Decision::fixed(vec![1]), 2);
         assert!(matches!(elsewhere, Err(SettleError::Infeasible(_))));
         let error = strategy.decide(&genesis(), &empty, 2).unwrap_err();
         assert_eq!(error, DecideError::NoEntries, "{name}");

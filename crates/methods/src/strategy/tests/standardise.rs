@@ -12,8 +12,8 @@ fn no_contribution_changes_the_agreed_scale() {
     let forged = Params::from_values(&layout(), &[3e38, 1.0, 5.0, -7.0, 3.0, 5.0]);
     let mut bad = entry([3.0, 5.0], Some(0), 1);
     bad.model = forged;
-    let sheet = sheet(vec![entry([1.0, 1.0], Some(0), 1), bad], None);
-    let after = round(&strategy, &state, &sheet, 2).state;
+    let manifest = manifest(vec![entry([1.0, 1.0], Some(0), 1), bad], None);
+    let after = round(&strategy, &state, &manifest, 2).state;
     for name in [MEAN, DEVIATION] {
         assert_eq!(after.models[0].tensor(name), state.models[0].tensor(name));
     }
@@ -40,7 +40,7 @@ fn summary(rows: &[[f64; 2]]) -> Params {
     Params::from_values(&layout, &values)
 }
 
-fn summaries(silos: &[Vec<[f64; 2]>]) -> Sheet {
+fn summaries(silos: &[Vec<[f64; 2]>]) -> LoadedManifest {
     let entries = silos
         .iter()
         .map(|rows| ModelEntry {
@@ -50,7 +50,7 @@ fn summaries(silos: &[Vec<[f64; 2]>]) -> Sheet {
             member: None,
         })
         .collect();
-    Sheet {
+    LoadedManifest {
         entries,
         scores: None,
     }
@@ -83,11 +83,11 @@ fn standardised_rounds_are_one_late() {
 #[test]
 fn a_column_that_never_varies_gets_deviation_one() {
     let silo = |rows: usize, value: f64| vec![[value, 1000.1]; rows];
-    let sheet = summaries(&[silo(3, 1.0), silo(7, 3.0), silo(1, 5.0)]);
+    let manifest = summaries(&[silo(3, 1.0), silo(7, 3.0), silo(1, 5.0)]);
     let outcome = round(
         &Standardised::new(Box::new(fedavg(true))),
         &genesis(),
-        &sheet,
+        &manifest,
         1,
     );
     let scaled = &outcome.state.models[0];
@@ -113,18 +113,18 @@ fn unusable_summaries_are_refused_by_name() {
         (model([1.0, 1.0]), "no tensor"),
     ];
     for (bad, reason) in cases {
-        let mut sheet = summaries(&[vec![[1.0, 1.0]], vec![[2.0, 2.0]]]);
-        sheet.entries[1].model = bad;
+        let mut manifest = summaries(&[vec![[1.0, 1.0]], vec![[2.0, 2.0]]]);
+        manifest.entries[1].model = bad;
         assert!(
             strategy
-                .admit(&sheet.entries[1], 1)
+                .admit(&manifest.entries[1], 1)
                 .unwrap_err()
                 .contains(reason)
         );
-        assert!(strategy.decide(&genesis(), &sheet, 1).is_err());
+        assert!(strategy.decide(&genesis(), &manifest, 1).is_err());
         let decision = Decision::fixed(vec![0, 0]);
-        assert!(strategy.check(&genesis(), &sheet, &decision, 1).is_err());
-        let Err(SettleError::Summary(error)) = strategy.settle(&genesis(), &sheet, &decision, 1)
+        assert!(strategy.check(&genesis(), &manifest, &decision, 1).is_err());
+        let Err(SettleError::Summary(error)) = strategy.settle(&genesis(), &manifest, &decision, 1)
         else {
             panic!("a forged summary was settled");
         };
@@ -139,10 +139,10 @@ fn unusable_summaries_are_refused_by_name() {
 fn a_model_without_buffers_cannot_be_scaled() {
     let bare = Layout::new(vec![TensorSpec::new(MEAN, [2], Role::Weight)]).unwrap();
     let state = State::genesis(Params::zeros(&bare));
-    let sheet = summaries(&[vec![[1.0, 1.0]]]);
+    let manifest = summaries(&[vec![[1.0, 1.0]]]);
     let settled = Standardised::new(Box::new(fedavg(true))).settle(
         &state,
-        &sheet,
+        &manifest,
         &Decision::fixed(vec![0]),
         1,
     );
@@ -156,8 +156,8 @@ fn rows() -> impl proptest::strategy::Strategy<Value = Vec<[f64; 2]>> {
 proptest! {
     #[test]
     fn summaries_combine_to_the_scale_of_all_rows(silos in prop::collection::vec(rows(), 1..6)) {
-        let sheet = summaries(&silos);
-        let outcome = round(&Standardised::new(Box::new(fedavg(true))), &genesis(), &sheet, 1);
+        let manifest = summaries(&silos);
+        let outcome = round(&Standardised::new(Box::new(fedavg(true))), &genesis(), &manifest, 1);
         let scaled = &outcome.state.models[0];
         let all: Vec<[f64; 2]> = silos.concat();
         let count = all.len() as f64;
@@ -205,7 +205,7 @@ fn means_far_from_zero_keep_their_digits_and_so_do_deviations() {
             member: None,
         }
     };
-    let sheet = sheet(vec![silo(1.0), silo(31.0)], None);
+    let manifest = manifest(vec![silo(1.0), silo(31.0)], None);
     let layout = Layout::new(vec![
         tensor(MEAN),
         tensor(DEVIATION),
@@ -215,7 +215,7 @@ fn means_far_from_zero_keep_their_digits_and_so_do_deviations() {
     .unwrap();
     let state = State::genesis(Params::zeros(&layout));
     let strategy = Standardised::new(Box::new(fedavg(true)));
-    let scaled = round(&strategy, &state, &sheet, 1).state;
+    let scaled = round(&strategy, &state, &manifest, 1).state;
     let number =
         |name: &str, column: usize| f64::from(scaled.models[0].tensor(name).unwrap()[column]);
     assert_eq!(number(MEAN, 0) + number(REST, 0) - 1.7e12, 45.5);
@@ -233,7 +233,7 @@ fn means_far_from_zero_keep_their_digits_and_so_do_deviations() {
         weight: Some(1),
         member: None,
     }];
-    let after = round(&strategy, &scaled, &super::sheet(entries, None), 2).state;
+    let after = round(&strategy, &scaled, &super::manifest(entries, None), 2).state;
     for name in SCALE {
         assert_eq!(after.models[0].tensor(name), scaled.models[0].tensor(name));
     }

@@ -195,7 +195,7 @@ fn models_of_an_earlier_round_do_not_go_to_silos_that_changed_their_coalition_si
             weight: None,
             member: None,
         };
-        let sheet = Sheet {
+        let manifest = LoadedManifest {
             entries: vec![entry(0), entry(1)],
             scores: None,
         };
@@ -206,7 +206,7 @@ fn models_of_an_earlier_round_do_not_go_to_silos_that_changed_their_coalition_si
             assignment: assignment.to_vec(),
             state: after,
         };
-        state = stopping.adopt(&state, &sheet, after).unwrap().state;
+        state = stopping.adopt(&state, &manifest, after).unwrap().state;
     }
     assert!(stopping.ends(&state));
     let weights = state.models.iter().map(|model| model.values()[0]);

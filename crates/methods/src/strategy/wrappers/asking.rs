@@ -7,8 +7,8 @@ use crate::learner::{LearnError, Learner, Task, Update};
 use crate::merging::MergeTree;
 use crate::params::{Layout, Params, Role, TensorSpec};
 use crate::strategy::{
-    DecideError, Decision, EquipError, Kept, Memory, ModelEntry, Names, Newcomer, Objection,
-    Outcome, OwnRadius, Participant, Plan, Scored, SettleError, Sheet, State, Strategy, Watch,
+    DecideError, Decision, EquipError, Kept, LoadedManifest, Memory, ModelEntry, Names, Newcomer,
+    Objection, Outcome, OwnRadius, Participant, Plan, Scored, SettleError, State, Strategy, Watch,
 };
 
 /// Tensor of a contribution: the pseudonym of the silo, for this question.
@@ -208,17 +208,17 @@ impl QuestionsFirst {
 }
 
 /// Every silo stays in the coalition that its entry names.
-fn coalitions(sheet: &Sheet) -> Vec<u32> {
-    let entries = sheet.entries.iter();
+fn coalitions(manifest: &LoadedManifest) -> Vec<u32> {
+    let entries = manifest.entries.iter();
     entries.map(|entry| entry.coalition.unwrap_or(0)).collect()
 }
 
 impl AskedRound {
-    /// The answers of a sheet, or which entry is unusable and why.
-    fn answers(&self, sheet: &Sheet) -> Result<Vec<ReadAnswer>, DecideError> {
-        sheet.not_empty()?;
-        let mut answers = Vec::with_capacity(sheet.entries.len());
-        for (entry, ModelEntry { model, .. }) in sheet.entries.iter().enumerate() {
+    /// The answers of a manifest, or which entry is unusable and why.
+    fn answers(&self, manifest: &LoadedManifest) -> Result<Vec<ReadAnswer>, DecideError> {
+        manifest.not_empty()?;
+        let mut answers = Vec::with_capacity(manifest.entries.len());
+        for (entry, ModelEntry { model, .. }) in manifest.entries.iter().enumerate() {
             let answer = self.read(model);
             answers.push(answer.map_err(|reason| DecideError::Unusable { entry, reason })?);
         }
@@ -385,54 +385,59 @@ impl Strategy for QuestionsFirst {
         }
     }
 
-    fn decide(&self, state: &State, sheet: &Sheet, round: u64) -> Result<Decision, DecideError> {
+    fn decide(
+        &self,
+        state: &State,
+        manifest: &LoadedManifest,
+        round: u64,
+    ) -> Result<Decision, DecideError> {
         let Some(asked) = self.asked(state) else {
             let round = Self::inner_round(state, round);
-            return self.inner.decide(state, sheet, round);
+            return self.inner.decide(state, manifest, round);
         };
-        asked.answers(sheet)?;
-        Ok(Decision::fixed(coalitions(sheet)))
+        asked.answers(manifest)?;
+        Ok(Decision::fixed(coalitions(manifest)))
     }
 
     fn merge_tree(
         &self,
         state: &State,
-        sheet: &dyn Fn() -> Option<Sheet>,
+        manifest: &dyn Fn() -> Option<LoadedManifest>,
         round: u64,
     ) -> Option<MergeTree> {
         if self.asked(state).is_some() {
             return None;
         }
         let round = Self::inner_round(state, round);
-        self.inner.merge_tree(state, sheet, round)
+        self.inner.merge_tree(state, manifest, round)
     }
 
     fn check(
         &self,
         state: &State,
-        sheet: &Sheet,
+        manifest: &LoadedManifest,
         decision: &Decision,
         round: u64,
     ) -> Result<(), Objection> {
         let Some(asked) = self.asked(state) else {
             let round = Self::inner_round(state, round);
-            return self.inner.check(state, sheet, decision, round);
+            return self.inner.check(state, manifest, decision, round);
         };
-        asked.answers(sheet)?;
+        asked.answers(manifest)?;
         let rule = "every entry stays in its coalition while a question is answered";
-        decision.must_be_fixed(&coalitions(sheet), rule)
+        decision.must_be_fixed(&coalitions(manifest), rule)
     }
 
     fn settle(
         &self,
         state: &State,
-        sheet: &Sheet,
+        manifest: &LoadedManifest,
         decision: &Decision,
         round: u64,
     ) -> Result<Outcome, SettleError> {
         let Some(asked) = self.asked(state) else {
             let round = Self::inner_round(state, round);
-            let mut after = self.inner.settle(state, sheet, decision, round)?;
+            let mut after = self.inner.settle(state, manifest, decision, round)?;
             // A method may begin its memory anew.
             let kept = state.memory.iter();
             for (name, value) in kept.filter(|(name, _)| name.starts_with(KEPT)) {
@@ -441,8 +446,8 @@ impl Strategy for QuestionsFirst {
             after.state.memory.insert(LEARNED, Kept::Count(round));
             return Ok(after);
         };
-        sheet.fits(&decision.assignment)?;
-        let answers = asked.answers(sheet)?;
+        manifest.fits(&decision.assignment)?;
+        let answers = asked.answers(manifest)?;
         let mut after = asked.settle(state, &answers);
         let learned = Self::inner_round(state, round).saturating_sub(1);
         after.memory.insert(LEARNED, Kept::Count(learned));

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::learner::{Task, mixed_seed};
 use crate::strategy::options::{at_least_one, positive, share};
 use crate::strategy::wrappers::strategy_wrapper::StrategyWrapper;
-use crate::strategy::{Outcome, Plan, SettleError, Sheet, State, StrategyError, draws};
+use crate::strategy::{LoadedManifest, Outcome, Plan, SettleError, State, StrategyError, draws};
 
 /// How many members take part in a round that trains.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -76,7 +76,12 @@ impl StrategyWrapper for Sampled {
         (trains && self.draws_members()).then(|| self.participants(state, round))
     }
 
-    fn adopt(&self, before: &State, _: &Sheet, after: Outcome) -> Result<Outcome, SettleError> {
+    fn adopt(
+        &self,
+        before: &State,
+        _: &LoadedManifest,
+        after: Outcome,
+    ) -> Result<Outcome, SettleError> {
         let mut after = after;
         draws::keep(before, &mut after.state);
         Ok(after)

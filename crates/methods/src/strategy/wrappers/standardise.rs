@@ -7,8 +7,8 @@ use crate::learner::{LearnError, Learner, Task, Update};
 use crate::merging::MergeTree;
 use crate::params::{Layout, Params, Role};
 use crate::strategy::{
-    DecideError, Decision, EquipError, ModelEntry, Names, Newcomer, Objection, Outcome, OwnRadius,
-    Participant, Plan, Scored, SettleError, Sheet, State, Strategy, Watch,
+    DecideError, Decision, EquipError, LoadedManifest, ModelEntry, Names, Newcomer, Objection,
+    Outcome, OwnRadius, Participant, Plan, Scored, SettleError, State, Strategy, Watch,
 };
 
 /// Buffer of a model that standardises: mean of every column, over all members' training rows.
@@ -42,7 +42,7 @@ pub(crate) fn without_scale(model: &Layout) -> Arc<Layout> {
 ///
 /// A summary has `count` `[1]`, `sum` `[c]`, [`SUM_REST`] `[c]` and `squares` `[c]` (squared deviations
 /// from the member's own mean). Sums and means are pairs of numbers of single precision, because seconds
-/// since 1970 need more digits than one has. They are combined pair by pair in bundle order (Chan, Golub & LeVeque
+/// since 1970 need more digits than one has. They are combined pair by pair in contribution list order (Chan, Golub & LeVeque
 /// 1979), which does not cancel where means are large. Deviations are over all rows
 /// (`squares / count`); a column that never varies gets deviation 1.
 pub struct Standardised {
@@ -127,12 +127,12 @@ impl<'a> ReadSummary<'a> {
 }
 
 /// Mean and deviation of every column over all summaries, or which entry is unusable and why.
-fn combine(sheet: &Sheet) -> Result<CommonScale, DecideError> {
-    let first = sheet.entries.first().ok_or(DecideError::NoEntries)?;
+fn combine(manifest: &LoadedManifest) -> Result<CommonScale, DecideError> {
+    let first = manifest.entries.first().ok_or(DecideError::NoEntries)?;
     let columns = first.model.tensor("sum").map_or(0, <[f32]>::len);
     let (mut count, mut mean, mut squares) = (0f64, vec![0f64; columns], vec![0f64; columns]);
     let mut rounding = ROUNDING;
-    for (entry, ModelEntry { model, .. }) in sheet.entries.iter().enumerate() {
+    for (entry, ModelEntry { model, .. }) in manifest.entries.iter().enumerate() {
         let unusable = |reason| DecideError::Unusable { entry, reason };
         let summary = ReadSummary::read(model).map_err(unusable)?;
         if summary.sum.len() != columns {
@@ -328,56 +328,61 @@ impl Strategy for Standardised {
         ReadSummary::read(&entry.model).map(|_| ())
     }
 
-    fn decide(&self, state: &State, sheet: &Sheet, round: u64) -> Result<Decision, DecideError> {
+    fn decide(
+        &self,
+        state: &State,
+        manifest: &LoadedManifest,
+        round: u64,
+    ) -> Result<Decision, DecideError> {
         if round > self.rounds {
-            return self.inner.decide(state, sheet, round - self.rounds);
+            return self.inner.decide(state, manifest, round - self.rounds);
         }
-        combine(sheet)?;
-        Ok(Decision::fixed(vec![0; sheet.entries.len()]))
+        combine(manifest)?;
+        Ok(Decision::fixed(vec![0; manifest.entries.len()]))
     }
 
     fn merge_tree(
         &self,
         state: &State,
-        sheet: &dyn Fn() -> Option<Sheet>,
+        manifest: &dyn Fn() -> Option<LoadedManifest>,
         round: u64,
     ) -> Option<MergeTree> {
         let round = round.checked_sub(self.rounds).filter(|&round| round > 0)?;
-        self.inner.merge_tree(state, sheet, round)
+        self.inner.merge_tree(state, manifest, round)
     }
 
     fn check(
         &self,
         state: &State,
-        sheet: &Sheet,
+        manifest: &LoadedManifest,
         decision: &Decision,
         round: u64,
     ) -> Result<(), Objection> {
         if round > self.rounds {
             return self
                 .inner
-                .check(state, sheet, decision, round - self.rounds);
+                .check(state, manifest, decision, round - self.rounds);
         }
-        combine(sheet)?;
-        let all = vec![0; sheet.entries.len()];
+        combine(manifest)?;
+        let all = vec![0; manifest.entries.len()];
         decision.must_be_fixed(&all, "every entry belongs to coalition 0")
     }
 
     fn settle(
         &self,
         state: &State,
-        sheet: &Sheet,
+        manifest: &LoadedManifest,
         decision: &Decision,
         round: u64,
     ) -> Result<Outcome, SettleError> {
         if round > self.rounds {
             let after = self
                 .inner
-                .settle(state, sheet, decision, round - self.rounds)?;
+                .settle(state, manifest, decision, round - self.rounds)?;
             return keep_scale(state, after);
         }
-        sheet.fits(&decision.assignment)?;
-        let scale = combine(sheet).map_err(|error| SettleError::Summary(error.to_string()))?;
+        manifest.fits(&decision.assignment)?;
+        let scale = combine(manifest).map_err(|error| SettleError::Summary(error.to_string()))?;
         let models = state
             .models
             .iter()

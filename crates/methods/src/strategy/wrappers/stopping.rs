@@ -20,7 +20,7 @@ use crate::params::{Attached, Layout, Params, Role, TensorSpec};
 use crate::strategy::wrappers::learner_wrapper::{LearnerWrapper, WrappedLearner};
 use crate::strategy::wrappers::report::must_measure;
 use crate::strategy::wrappers::strategy_wrapper::StrategyWrapper;
-use crate::strategy::{EquipError, Kept, ModelEntry, Outcome, SettleError, Sheet, State};
+use crate::strategy::{EquipError, Kept, LoadedManifest, ModelEntry, Outcome, SettleError, State};
 
 /// Name of what is attached to a model.
 const ATTACHED: &str = "validation";
@@ -161,7 +161,12 @@ impl StrategyWrapper for Stopping {
         }
     }
 
-    fn adopt(&self, before: &State, sheet: &Sheet, after: Outcome) -> Result<Outcome, SettleError> {
+    fn adopt(
+        &self,
+        before: &State,
+        manifest: &LoadedManifest,
+        after: Outcome,
+    ) -> Result<Outcome, SettleError> {
         let Outcome {
             assignment,
             mut state,
@@ -171,14 +176,14 @@ impl StrategyWrapper for Stopping {
         for model in state.models.iter_mut().chain(tables) {
             *model = cleared(model);
         }
-        let found = sheet.entries.iter().map(numbers);
+        let found = manifest.entries.iter().map(numbers);
         let (rows, sum) = found.fold((0.0, 0.0), |all, own| (all.0 + own.0, all.1 + own.1));
         if rows > 0.0 {
             self.judge(sum / rows, before, &mut state);
         } else {
             carry_over(before, &mut state);
         }
-        if !keeps_numbers(&assignment, sheet) {
+        if !keeps_numbers(&assignment, manifest) {
             // They were made for other members.
             state.tables.remove(BEST);
         }
@@ -246,8 +251,8 @@ fn carry_over(before: &State, state: &mut State) {
 
 /// Returns whether every entry is still in the coalition whose model it started from. Only then do models of an
 /// earlier round go to those that they were made for.
-fn keeps_numbers(assignment: &[u32], sheet: &Sheet) -> bool {
-    let entries = sheet.entries.iter().zip(assignment);
+fn keeps_numbers(assignment: &[u32], manifest: &LoadedManifest) -> bool {
+    let entries = manifest.entries.iter().zip(assignment);
     let mut entries = entries.map(|(entry, now)| entry.coalition == Some(*now));
     entries.all(|stays| stays)
 }

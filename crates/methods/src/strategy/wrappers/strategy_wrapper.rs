@@ -7,8 +7,8 @@ use crate::learner::{LearnError, Learner, Update};
 use crate::merging::MergeTree;
 use crate::params::{Layout, Params};
 use crate::strategy::{
-    DecideError, Decision, EquipError, ModelEntry, Names, Newcomer, Objection, Outcome, OwnRadius,
-    Participant, Plan, Scored, SettleError, Sheet, State, Strategy, Watch,
+    DecideError, Decision, EquipError, LoadedManifest, ModelEntry, Names, Newcomer, Objection,
+    Outcome, OwnRadius, Participant, Plan, Scored, SettleError, State, Strategy, Watch,
 };
 
 /// What a method changes in another one: how silos learn, what they contribute, what a lead decides,
@@ -62,15 +62,20 @@ pub(crate) trait StrategyWrapper: Send + Sync {
     }
 
     /// The decision that a lead proposes, given that of the wrapped strategy.
-    fn decide(&self, sheet: &Sheet, decision: Decision) -> Decision {
-        let _ = sheet;
+    fn decide(&self, manifest: &LoadedManifest, decision: Decision) -> Decision {
+        let _ = manifest;
         decision
     }
 
-    /// The outcome that members adopt, from the state before, the sheet, and the outcome of the
+    /// The outcome that members adopt, from the state before, the manifest, and the outcome of the
     /// wrapped strategy.
-    fn adopt(&self, before: &State, sheet: &Sheet, after: Outcome) -> Result<Outcome, SettleError> {
-        let _ = (before, sheet);
+    fn adopt(
+        &self,
+        before: &State,
+        manifest: &LoadedManifest,
+        after: Outcome,
+    ) -> Result<Outcome, SettleError> {
+        let _ = (before, manifest);
         Ok(after)
     }
 
@@ -168,39 +173,44 @@ impl<V: StrategyWrapper> Strategy for WrappedStrategy<V> {
         self.inner.admit(entry, round)
     }
 
-    fn decide(&self, state: &State, sheet: &Sheet, round: u64) -> Result<Decision, DecideError> {
-        let decision = self.inner.decide(state, sheet, round)?;
-        Ok(self.by.decide(sheet, decision))
+    fn decide(
+        &self,
+        state: &State,
+        manifest: &LoadedManifest,
+        round: u64,
+    ) -> Result<Decision, DecideError> {
+        let decision = self.inner.decide(state, manifest, round)?;
+        Ok(self.by.decide(manifest, decision))
     }
 
     fn merge_tree(
         &self,
         state: &State,
-        sheet: &dyn Fn() -> Option<Sheet>,
+        manifest: &dyn Fn() -> Option<LoadedManifest>,
         round: u64,
     ) -> Option<MergeTree> {
-        self.inner.merge_tree(state, sheet, round)
+        self.inner.merge_tree(state, manifest, round)
     }
 
     fn check(
         &self,
         state: &State,
-        sheet: &Sheet,
+        manifest: &LoadedManifest,
         decision: &Decision,
         round: u64,
     ) -> Result<(), Objection> {
-        self.inner.check(state, sheet, decision, round)
+        self.inner.check(state, manifest, decision, round)
     }
 
     fn settle(
         &self,
         state: &State,
-        sheet: &Sheet,
+        manifest: &LoadedManifest,
         decision: &Decision,
         round: u64,
     ) -> Result<Outcome, SettleError> {
-        let after = self.inner.settle(state, sheet, decision, round)?;
-        self.by.adopt(state, sheet, after)
+        let after = self.inner.settle(state, manifest, decision, round)?;
+        self.by.adopt(state, manifest, after)
     }
 
     fn ends(&self, state: &State) -> bool {

@@ -11,13 +11,13 @@ use crate::masks::{
 const COORDINATES: usize = 40;
 
 /// A round of four authors with these weights.
-struct Spoiled {
+struct Corrupted {
     world: World,
     sum: SumAuthors,
     weights: [u64; 4],
 }
 
-impl Spoiled {
+impl Corrupted {
     fn new(weights: [u64; 4]) -> Self {
         let world = World::full(4);
         let sum = world.sum(&[0, 1, 2, 3]);
@@ -82,8 +82,8 @@ impl Spoiled {
 
 #[test]
 fn nothing_is_said_of_an_honest_author() {
-    let small = Spoiled::new([1, 2, 3, 4]);
-    let large = Spoiled::new([1 << 20, 2 << 20, 3, 4]);
+    let small = Corrupted::new([1, 2, 3, 4]);
+    let large = Corrupted::new([1 << 20, 2 << 20, 3, 4]);
     for author in 0..4 {
         assert_eq!(small.found::<u32>(author, &small.words(author)), None);
         assert_eq!(large.found::<u64>(author, &large.words(author)), None);
@@ -93,7 +93,7 @@ fn nothing_is_said_of_an_honest_author() {
 /// In both widths: the position of each stream in the mask of author 2 is that of its partner.
 #[test]
 fn a_wrong_stream_is_named_with_the_author_that_shares_it() {
-    fn each<W: Word>(round: &Spoiled) {
+    fn each<W: Word>(round: &Corrupted) {
         for (nth, with) in [(0, None), (1, Some(0)), (2, Some(1)), (3, Some(3))] {
             for (times, fault) in [
                 (-1, StreamFault::Missing),
@@ -107,13 +107,13 @@ fn a_wrong_stream_is_named_with_the_author_that_shares_it() {
             }
         }
     }
-    each::<u32>(&Spoiled::new([1, 1, 1, 1]));
-    each::<u64>(&Spoiled::new([1 << 20, 1 << 20, 1 << 20, 1 << 20]));
+    each::<u32>(&Corrupted::new([1, 1, 1, 1]));
+    each::<u64>(&Corrupted::new([1 << 20, 1 << 20, 1 << 20, 1 << 20]));
 }
 
 #[test]
 fn streams_of_another_list_or_secret_and_several_wrong_ones_are_another_mask() {
-    let round = Spoiled::new([1, 1, 1, 1]);
+    let round = Corrupted::new([1, 1, 1, 1]);
     let mut two = round.words::<u32>(1);
     round.stream(1, 0, -1, &mut two);
     round.stream(1, 2, -1, &mut two);
@@ -128,7 +128,7 @@ fn streams_of_another_list_or_secret_and_several_wrong_ones_are_another_mask() {
 
 #[test]
 fn numbers_that_no_honest_vector_has_are_named() {
-    let round = Spoiled::new([1, 2, 3, 4]);
+    let round = Corrupted::new([1, 2, 3, 4]);
     let with = |author: u16, at: usize, number: i64| {
         let mut words = round.words::<u32>(author);
         // The number in the place of the one that is there.
@@ -162,7 +162,7 @@ fn numbers_that_no_honest_vector_has_are_named() {
 
 #[test]
 fn a_transcript_a_size_and_a_secret_are_compared_first() {
-    let round = Spoiled::new([1, 1, 1, 1]);
+    let round = Corrupted::new([1, 1, 1, 1]);
     let keys = &round.world.keys[&0];
     let (mut vector, transcript) = (Vec::new(), round.world.deal(0));
     u32::write(&round.words(0), &mut vector);
@@ -209,7 +209,7 @@ fn every_deviation_is_a_sentence_with_the_names_of_members() {
 /// nothing is left that hides the vector of the last one.
 #[test]
 fn if_all_others_disclose_the_vector_of_the_last_author_is_known() {
-    let round = Spoiled::new([1, 1, 1, 1]);
+    let round = Corrupted::new([1, 1, 1, 1]);
     let seeds = round
         .world
         .seeds(&round.world.transcripts(&[0, 1, 2, 3]), &[0, 1, 2]);

@@ -18,7 +18,7 @@ use crate::masks::{
 const ALL: [u16; 4] = [0, 1, 2, 3];
 
 /// Bytes of a point with another sign, which is no canonical point.
-fn spoiled(mut point: [u8; 32]) -> [u8; 32] {
+fn corrupted(mut point: [u8; 32]) -> [u8; 32] {
     point[0] ^= 1;
     point
 }
@@ -132,7 +132,7 @@ fn points_that_are_not_canonical_are_refused_everywhere() {
         let place = usize::from(at);
         let mut bytes = world.deal(2);
         let share = transcripts.all()[2].share(place).bytes();
-        put(&mut bytes, place, spoiled(share));
+        put(&mut bytes, place, corrupted(share));
         let refused = TranscriptError::Share { position: at, why };
         assert_eq!(check(&world, 2, &bytes), refused);
         let mut bytes = world.unlock(&transcripts, 1);
@@ -141,10 +141,10 @@ fn points_that_are_not_canonical_are_refused_everywhere() {
         assert_eq!(check_opening(&world, &transcripts, &bytes), refused);
     }
     assert_eq!(
-        with_key(|one| one.share = spoiled(one.share)),
+        with_key(|one| one.share = corrupted(one.share)),
         Err(ReadyError::Key { position: 2, why })
     );
-    let exchange = with_key(|one| one.exchange = spoiled(one.exchange));
+    let exchange = with_key(|one| one.exchange = corrupted(one.exchange));
     assert_eq!(exchange, Err(ReadyError::Key { position: 2, why }));
 }
 
@@ -460,7 +460,7 @@ fn vectors_of_another_size_or_width_are_refused() {
 }
 
 /// Returns what is wrong with a sum, if author 1 changes its vector like this.
-fn spoil(change: impl Fn(&mut [u8])) -> Option<Void> {
+fn corrupt(change: impl Fn(&mut [u8])) -> Option<Void> {
     let world = World::full(4);
     let (sum, shape) = (world.sum(&ALL), shape(8, &[1; 4]));
     let seeds = world.seeds(&world.transcripts(&ALL), &[0, 1, 2]);
@@ -472,21 +472,21 @@ fn spoil(change: impl Fn(&mut [u8])) -> Option<Void> {
 
 #[test]
 fn a_sum_with_streams_that_do_not_cancel_is_void() {
-    assert_eq!(spoil(|_| ()), None);
-    let void = spoil(|bytes| {
+    assert_eq!(corrupt(|_| ()), None);
+    let void = corrupt(|bytes| {
         bytes
             .iter_mut()
             .for_each(|byte| *byte = byte.wrapping_mul(3))
     });
     assert!(void.is_some());
-    let void = spoil(|bytes| bytes[8 * 4 + 2 * 4] ^= 1);
+    let void = corrupt(|bytes| bytes[8 * 4 + 2 * 4] ^= 1);
     assert_eq!(void, Some(Void::Check(2)));
 }
 
 #[test]
 fn a_sum_beyond_reach_is_void() {
     // 2³⁰ more in the last coordinate, where four authors reach 2²³.
-    let void = spoil(|bytes| bytes[7 * 4 + 3] ^= 0x40).unwrap();
+    let void = corrupt(|bytes| bytes[7 * 4 + 3] ^= 0x40).unwrap();
     assert!(
         matches!(
             void,

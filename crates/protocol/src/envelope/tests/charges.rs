@@ -12,7 +12,7 @@ fn evidence_against_an_accused_member_is_not_verified() {
     };
     // A second one is not verified, even if it is forged.
     evidence.second.signature = evidence.first.signature;
-    let bytes = seal_evidence(&epoch, &evidence);
+    let bytes = sign_evidence(&epoch, &evidence);
     assert_eq!(open_known(&epoch, &known, &bytes), Ok(Opened::Known));
 }
 
@@ -25,10 +25,10 @@ fn evidence_without_a_conflict_is_refused() {
             block: Hash::of(block),
             checked,
         };
-        seal(&epoch, &key(1), 0, 5, MemberIndex(1), body).0
+        sign(&epoch, &key(1), 0, 5, MemberIndex(1), body).0
     };
     let evidence = Evidence::of(&vote(b"a"), &vote(b"b")).unwrap();
-    let open = |evidence: &Evidence| read(&epoch, &seal_evidence(&epoch, evidence));
+    let open = |evidence: &Evidence| read(&epoch, &sign_evidence(&epoch, evidence));
     assert_eq!(
         open(&evidence),
         Ok(Opened::Evidence(Box::new(evidence.clone())))
@@ -49,7 +49,7 @@ fn evidence_without_a_conflict_is_refused() {
         Err(EvidenceError::NoConflict(MemberIndex(1)).into())
     );
     // An honest member may sign Notarize and Nullify of one view.
-    let nullify = seal(&epoch, &key(1), 0, 5, MemberIndex(1), Body::Nullify).0;
+    let nullify = sign(&epoch, &key(1), 0, 5, MemberIndex(1), Body::Nullify).0;
     assert_eq!(Evidence::of(&vote(b"a"), &nullify), None);
 }
 
@@ -63,7 +63,7 @@ proptest! {
     #[test]
     fn a_message_with_a_flipped_bit_is_refused(at in 0usize..10_000, bit in 0u8..8) {
         let epoch = epoch("a");
-        let (_, bytes) = seal(&epoch, &key(2), 0, 4, MemberIndex(2), body());
+        let (_, bytes) = sign(&epoch, &key(2), 0, 4, MemberIndex(2), body());
         let mut bytes = bytes.to_vec();
         let at = at % bytes.len();
         bytes[at] ^= 1 << bit;

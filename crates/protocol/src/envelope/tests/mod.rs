@@ -7,15 +7,16 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::certificate::{CertificateError, Checked, Verdict, Vote};
-use crate::charter::{Charter, Genesis, Verification};
 use crate::frame::HEADER;
 use crate::hash::Hash;
 use crate::identity::Strict;
 use crate::message::{
-    Amendment, Approval, Blob, Block, Bundle, Change, Confirmation, Content, Contribution,
-    EntryFields, KeyList, Keys, Learning, MaskedSheet, MaskedVector, Phase, Proposal, PublicKeys,
-    Reminder, Scores, Sheet, Standing, SyncResponse, Unmasking,
+    Amendment, Approval, Blob, Block, Change, Confirmation, Content, Contribution,
+    ContributionList, EntryFields, KeyList, Keys, Learning, MaskedManifest, MaskedVector,
+    MemberScores, Phase, Proposal, PublicKeys, Reminder, RoundManifest, Standing, SyncResponse,
+    Unmasking,
 };
+use crate::parameters::{Genesis, ProtocolParameters, Verification};
 use crate::roster::Silo;
 
 mod charges;
@@ -31,14 +32,14 @@ pub(crate) fn epoch(name: &str) -> Arc<Epoch> {
         key: key(i).public(),
         rows: None,
     };
-    let charter = Charter {
+    let protocol = ProtocolParameters {
         work: "toy".into(),
-        ..Charter::small(name)
+        ..ProtocolParameters::small(name)
     };
     Arc::new(
         Epoch::first(&Genesis {
             silos: (0..4).map(silo).collect(),
-            charter,
+            protocol,
         })
         .unwrap(),
     )
@@ -62,7 +63,7 @@ fn votes(certificate: &mut Certificate) -> &mut [Vote] {
 #[test]
 fn a_sealed_message_opens_to_an_equal_message() {
     let epoch = epoch("a");
-    let (message, bytes) = seal(&epoch, &key(2), 0, 4, MemberIndex(2), body());
+    let (message, bytes) = sign(&epoch, &key(2), 0, 4, MemberIndex(2), body());
     assert_eq!(read(&epoch, &bytes), Ok(Opened::Message(message.clone())));
     assert_eq!(reseal(&epoch, &message), bytes);
 }
@@ -70,7 +71,7 @@ fn a_sealed_message_opens_to_an_equal_message() {
 #[test]
 fn every_check_of_open_has_its_own_error() {
     let (one, other) = (epoch("a"), epoch("b"));
-    let (_, bytes) = seal(&one, &key(2), 0, 4, MemberIndex(2), body());
+    let (_, bytes) = sign(&one, &key(2), 0, 4, MemberIndex(2), body());
     let changed = |at: usize, to: u8| {
         let mut bytes = bytes.to_vec();
         bytes[at] = to;
@@ -105,7 +106,7 @@ fn every_check_of_open_has_its_own_error() {
 #[test]
 fn a_message_of_another_format_than_the_agreed_one_is_refused() {
     let epoch = epoch("a");
-    let (_, bytes) = seal(&epoch, &key(2), 0, 4, MemberIndex(2), body());
+    let (_, bytes) = sign(&epoch, &key(2), 0, 4, MemberIndex(2), body());
     let of_format = |version: u8| {
         let mut bytes = bytes.to_vec();
         bytes[0] = version;
@@ -139,7 +140,7 @@ pub(crate) fn passage(epoch: &Epoch) -> Passage {
     let amendment = amendment(epoch);
     let hash = amendment.hash();
     let sign = |member, view, body| {
-        seal(epoch, &key(member), 0, view, MemberIndex(member), body)
+        sign(epoch, &key(member), 0, view, MemberIndex(member), body)
             .0
             .signature
     };
@@ -206,16 +207,16 @@ fn of_every_kind(epoch: &Epoch, round: u64, view: u64) -> Vec<(Kind, Bytes)> {
             metrics: vec![],
         }),
         Body::Receipt { entry: hash },
-        Body::Bundle(Bundle { entries: vec![] }),
-        Body::Scores(Scores {
+        Body::ContributionList(ContributionList { entries: vec![] }),
+        Body::Scores(MemberScores {
             entry: hash,
             losses: vec![],
         }),
-        Body::Sheet(Sheet {
+        Body::Manifest(RoundManifest {
             entries: vec![],
             scores: None,
         }),
-        Body::Inclusion { sheet: hash },
+        Body::Inclusion { manifest: hash },
         Body::Proposal(Box::new(Proposal {
             block,
             parent: None,
@@ -256,13 +257,13 @@ fn of_every_kind(epoch: &Epoch, round: u64, view: u64) -> Vec<(Kind, Bytes)> {
             set: hash,
         }
         .body(),
-        Body::Nothing,
+        Body::Abstain,
     ];
     let bodies = bodies.into_iter().chain(masked(hash));
     let mut all: Vec<_> = bodies
         .map(|body| {
             let kind = body.kind();
-            let (_, bytes) = seal(epoch, &key(2), round, view, MemberIndex(2), body);
+            let (_, bytes) = sign(epoch, &key(2), round, view, MemberIndex(2), body);
             (kind, bytes)
         })
         .collect();
@@ -274,9 +275,9 @@ fn of_every_kind(epoch: &Epoch, round: u64, view: u64) -> Vec<(Kind, Bytes)> {
     };
     let mut proof = certificate(epoch, &[0, 2, 3]);
     proof.view = 5;
-    alone(Kind::Certificate, seal_certificate(epoch, &proof));
-    alone(Kind::Evidence, seal_evidence(epoch, &evidence(epoch)));
-    alone(Kind::Passage, seal_passage(epoch, &passage(epoch)));
+    alone(Kind::Certificate, sign_certificate(epoch, &proof));
+    alone(Kind::Evidence, sign_evidence(epoch, &evidence(epoch)));
+    alone(Kind::Passage, sign_passage(epoch, &passage(epoch)));
     all
 }
 
@@ -296,7 +297,7 @@ fn masked(hash: Hash) -> Vec<Body> {
             vector: blob,
             transcript: blob,
         }),
-        Body::MaskedSheet(MaskedSheet {
+        Body::MaskedManifest(MaskedManifest {
             list,
             entries: vec![],
         }),
@@ -338,7 +339,7 @@ fn messages_with_impossible_headers_make_no_evidence() {
         let body = Body::Finalize {
             block: Hash::of(block),
         };
-        seal(&epoch, &key(1), 3, 5, MemberIndex(1), body).0
+        sign(&epoch, &key(1), 3, 5, MemberIndex(1), body).0
     };
     assert_eq!(Evidence::of(&vote(b"a"), &vote(b"b")), None);
 }
@@ -346,7 +347,7 @@ fn messages_with_impossible_headers_make_no_evidence() {
 #[test]
 fn a_certificate_of_another_view_than_its_header_is_refused() {
     let epoch = epoch("a");
-    let mut bytes = seal_certificate(&epoch, &certificate(&epoch, &[0, 2, 3])).to_vec();
+    let mut bytes = sign_certificate(&epoch, &certificate(&epoch, &[0, 2, 3])).to_vec();
     bytes[73] = 6;
     assert_eq!(read(&epoch, &bytes), Err(OpenError::Mislabelled));
 }
@@ -364,7 +365,7 @@ fn certificate(epoch: &Epoch, voters: &[u16]) -> Certificate {
     let verdict = Verdict::Notarised(Hash::of(b"block"));
     let checked = Checked::Outcome(Verification::Full);
     let vote = |&i: &u16| {
-        let (message, _) = seal(
+        let (message, _) = sign(
             epoch,
             &key(i),
             0,
@@ -388,7 +389,7 @@ fn certificate(epoch: &Epoch, voters: &[u16]) -> Certificate {
 #[test]
 fn certificates_need_a_quorum_of_distinct_members() {
     let epoch = epoch("a");
-    let open = |certificate: &Certificate| read(&epoch, &seal_certificate(&epoch, certificate));
+    let open = |certificate: &Certificate| read(&epoch, &sign_certificate(&epoch, certificate));
     let good = certificate(&epoch, &[0, 2, 3]);
     assert_eq!(open(&good), Ok(Opened::Certificate(good.clone())));
     for voters in [&[0u16, 2][..], &[0, 2, 2], &[2, 0, 3], &[0, 1, 2, 3]] {
@@ -417,7 +418,7 @@ fn certificates_need_a_quorum_of_distinct_members() {
     bad = good;
     let other = bad.votes[1].signature;
     votes(&mut bad)[0].signature = other;
-    let bytes = seal_certificate(&epoch, &bad);
+    let bytes = sign_certificate(&epoch, &bad);
     assert_eq!(open_known(&epoch, &known, &bytes), Ok(Opened::Known));
 }
 
@@ -456,7 +457,7 @@ fn forged_certificates_inside_a_message_are_refused_even_if_the_verdict_is_known
             certificates: vec![above.clone()],
             yours: None,
         }));
-        let (_, bytes) = seal(&epoch, &key(1), 0, 0, MemberIndex(1), body);
+        let (_, bytes) = sign(&epoch, &key(1), 0, 0, MemberIndex(1), body);
         open_known(&epoch, &known, &bytes)
     };
     assert!(response(&good, &good, &good).is_ok());
@@ -475,7 +476,7 @@ fn forged_certificates_inside_a_message_are_refused_even_if_the_verdict_is_known
             skipped: vec![skipped.clone()],
         };
         let body = Body::Proposal(Box::new(proposal));
-        let (_, bytes) = seal(&epoch, &key(1), 0, 6, MemberIndex(1), body);
+        let (_, bytes) = sign(&epoch, &key(1), 0, 6, MemberIndex(1), body);
         open_known(&epoch, &known, &bytes)
     };
     assert!(proposal(&good, &good).is_ok());
@@ -486,17 +487,17 @@ fn forged_certificates_inside_a_message_are_refused_even_if_the_verdict_is_known
 #[test]
 fn inclusions_that_are_not_of_distinct_members_in_order_are_refused() {
     let epoch = epoch("a");
-    let sheet = Hash::of(b"sheet");
+    let manifest = Hash::of(b"sheet");
     let sign = |i: u16, round: u64| {
-        let body = Body::Inclusion { sheet };
-        let (message, _) = seal(&epoch, &key(i), round, 0, MemberIndex(i), body);
+        let body = Body::Inclusion { manifest };
+        let (message, _) = sign(&epoch, &key(i), round, 0, MemberIndex(i), body);
         (MemberIndex(i), message.signature)
     };
     let open = |inclusions: Vec<_>| {
         let learning = Learning {
             round: 2,
             plan: Hash::of(b"plan"),
-            sheet,
+            manifest,
             inclusions: inclusions.into(),
             decision: vec![],
             outcome: Hash::of(b"outcome"),
@@ -513,7 +514,7 @@ fn inclusions_that_are_not_of_distinct_members_in_order_are_refused() {
             skipped: vec![],
         };
         let body = Body::Proposal(Box::new(proposal));
-        let (_, bytes) = seal(&epoch, &key(1), 0, 6, MemberIndex(1), body);
+        let (_, bytes) = sign(&epoch, &key(1), 0, 6, MemberIndex(1), body);
         read(&epoch, &bytes).map(|_| ())
     };
     assert_eq!(open(vec![sign(0, 2), sign(1, 2), sign(3, 2)]), Ok(()));
@@ -533,7 +534,7 @@ fn inclusions_that_are_not_of_distinct_members_in_order_are_refused() {
 #[test]
 fn a_reminder_with_the_signature_of_another_member_is_refused() {
     let epoch = epoch("a");
-    let (vote, _) = seal(&epoch, &key(3), 0, 9, MemberIndex(3), Body::Nullify);
+    let (vote, _) = sign(&epoch, &key(3), 0, 9, MemberIndex(3), Body::Nullify);
     let open = |yours: Reminder| {
         let body = Body::SyncResponse(Box::new(SyncResponse {
             after: 0,
@@ -546,7 +547,7 @@ fn a_reminder_with_the_signature_of_another_member_is_refused() {
             certificates: vec![],
             yours: Some(yours),
         }));
-        let (_, bytes) = seal(&epoch, &key(1), 0, 0, MemberIndex(1), body);
+        let (_, bytes) = sign(&epoch, &key(1), 0, 0, MemberIndex(1), body);
         read(&epoch, &bytes).map(|_| ())
     };
     let reminder = Reminder::of(&vote).unwrap();
@@ -564,7 +565,7 @@ fn evidence(epoch: &Epoch) -> Evidence {
             block: Hash::of(block),
             checked,
         };
-        seal(epoch, &key(1), 0, 5, MemberIndex(1), body).0
+        sign(epoch, &key(1), 0, 5, MemberIndex(1), body).0
     };
     Evidence::of(&vote(b"a"), &vote(b"b")).unwrap()
 }

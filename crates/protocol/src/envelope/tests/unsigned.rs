@@ -6,7 +6,7 @@ use crate::frame::HEADER;
 #[test]
 fn a_message_that_proves_itself_names_no_sender_and_has_no_signature() {
     let epoch = epoch("a");
-    let bytes = seal_certificate(&epoch, &certificate(&epoch, &[0, 2, 3]));
+    let bytes = sign_certificate(&epoch, &certificate(&epoch, &[0, 2, 3]));
     assert!(read(&epoch, &bytes).is_ok());
     // The sender, and the first byte of the signature.
     for at in [HEADER - 3, HEADER] {

@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
 
-use crate::charter::Epoch;
 use crate::envelope;
 use crate::member::ByMember;
 use crate::message::{Body, Message};
+use crate::parameters::Epoch;
 use crate::roster::MemberIndex;
 
 /// Votes and proposals of views after the last final block.

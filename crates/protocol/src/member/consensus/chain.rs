@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::certificate::{Certificate, Checked, Verdict};
-use crate::charter::{Checkpoint, Epoch, Verification};
 use crate::effects::FinalRound;
 use crate::envelope::{Known, KnownVotes};
 use crate::hash::Hash;
 use crate::message::{Block, Content, MaskedRound, Proposal};
+use crate::parameters::{Checkpoint, Epoch, Verification};
 use crate::roster::MemberIndex;
 use crate::rotation::Turns;
 use crate::time::Time;
@@ -145,7 +145,7 @@ impl Chain {
     /// block needs none; its votes say that there was no outcome to check. A member that lacks the final
     /// block before it draws other auditors, and learns of it by later final blocks.
     pub(in crate::member) fn is_audited(&self, epoch: &Epoch, certificate: &Certificate) -> bool {
-        let needed = epoch.charter.verification.needed(epoch.roster.len());
+        let needed = epoch.protocol.verification.needed(epoch.roster.len());
         let votes = &certificate.votes;
         let empty = votes.iter().all(|vote| vote.checked == Checked::Structure);
         let notarised = matches!(certificate.verdict, Verdict::Notarised(_));
@@ -349,7 +349,7 @@ impl Chain {
         let hashes = hashes(&blocks, &proof);
         for ((at, block), hash) in blocks.into_iter().enumerate().zip(hashes) {
             if let Some(round) = block.round() {
-                let keepers = match epoch.charter.verification {
+                let keepers = match epoch.protocol.verification {
                     Verification::Full => Vec::new(),
                     _ => {
                         let mut keepers = self.auditors(epoch, block.view);

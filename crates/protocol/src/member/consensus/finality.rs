@@ -47,7 +47,7 @@ impl Extending<'_> {
 
     /// Publishes and reports a certificate.
     pub(in crate::member) fn publish(&mut self, certificate: &Certificate) {
-        let frame = envelope::seal_certificate(&self.config.epoch, certificate);
+        let frame = envelope::sign_certificate(&self.config.epoch, certificate);
         self.out.push(Effect::Publish { frame });
         let report = Report::Certified(certificate.clone());
         self.out.push(Effect::Report(report));

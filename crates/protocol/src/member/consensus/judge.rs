@@ -17,7 +17,7 @@ pub(in crate::member) struct Judged {
     pub(in crate::member) block: Hash,
     /// This member has voted for the block or against the view.
     pub(in crate::member) voted: bool,
-    /// The skipped view whose nullification the proposer was asked for in this beat.
+    /// The skipped view whose nullification the proposer was asked for in this heartbeat.
     pub(in crate::member) asked: Option<u64>,
 }
 
@@ -40,7 +40,7 @@ impl Judged {
         }
     }
 
-    /// Asks the proposer for the nullification of a skipped view, once per beat.
+    /// Asks the proposer for the nullification of a skipped view, once per heartbeat.
     pub(in crate::member) fn ask_for_skipped(&mut self, view: u64) -> Ruling {
         if self.asked.replace(view) == Some(view) {
             Ruling::Wait

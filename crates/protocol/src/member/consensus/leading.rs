@@ -43,9 +43,9 @@ impl LeadingView<'_> {
     /// view that it leads. A proposal that is durable stays the only one of the view.
     pub(in crate::member) fn start(&mut self, durable: Option<(Message, Bytes)>) {
         let waiting = self.chain.newest_notarised().is_some() || !self.chain.settled();
-        // While a round may become final, the next beat is early enough to say who leads: with its
+        // While a round may become final, the next heartbeat is early enough to say who leads: with its
         // finality the lead may change.
-        let sure = !(waiting && self.config.epoch.charter.rotation.follows_rounds());
+        let sure = !(waiting && self.config.epoch.protocol.rotation.follows_rounds());
         let Some(lead) = &mut self.lead else { return };
         lead.stage = match durable {
             Some((message, frame)) => Stage::Voting {
@@ -55,7 +55,7 @@ impl LeadingView<'_> {
             None if waiting => Stage::Waiting,
             None => Stage::Gathering,
         };
-        if lead.beats == 0 && sure {
+        if lead.heartbeats == 0 && sure {
             self.send_progress();
         }
         if let Some(Lead {
@@ -74,10 +74,10 @@ impl LeadingView<'_> {
         let Some(lead) = &mut self.lead else { return };
         let body = Body::Progress {
             phase,
-            counter: lead.beats,
+            counter: lead.heartbeats,
         };
-        lead.beats += 1;
-        let (message, frame) = self.config.seal(0, self.view.number, body);
+        lead.heartbeats += 1;
+        let (message, frame) = self.config.sign(0, self.view.number, body);
         self.out.publish(message, frame);
     }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use crate::charter::Epoch;
+use crate::parameters::Epoch;
 use crate::roster::MemberIndex;
 
 /// What this member knows of the presence of others.
@@ -23,7 +23,7 @@ impl Presence {
             unreachable: BTreeSet::new(),
             round_trips: vec![None; epoch.roster.len()],
             sorted: vec![Duration::ZERO],
-            shortest_phase: epoch.beat() / 2,
+            shortest_phase: epoch.heartbeat() / 2,
         }
     }
 
@@ -44,15 +44,15 @@ impl Presence {
             let at = self.sorted.partition_point(|one| *one < round_trip);
             self.sorted.insert(at, round_trip);
         }
-        let beat = epoch.beat();
+        let heartbeat = epoch.heartbeat();
         let last = self.sorted.len() - 1;
         let trip = self.sorted[last.min(epoch.roster.quorum() - 1)];
-        self.shortest_phase = (beat / 2).max((4 * trip).min(16 * beat));
+        self.shortest_phase = (heartbeat / 2).max((4 * trip).min(16 * heartbeat));
     }
 
     /// D, the time that one phase of a view may take: D0 · 2^k with k = min(4, views that failed
-    /// since the last final learning block). D0 is half a beat, or four times the q-th smallest
-    /// round trip (at most 16 beats) if that is longer.
+    /// since the last final learning block). D0 is half a heartbeat, or four times the q-th smallest
+    /// round trip (at most 16 heartbeats) if that is longer.
     pub(in crate::member) fn phase_time(&self, failed: u64) -> Duration {
         self.shortest_phase * (1 << failed.min(4) as u32)
     }

@@ -37,7 +37,7 @@ pub(in crate::member) mod voting;
 
 use std::collections::BTreeSet;
 
-use crate::charter::Epoch;
+use crate::parameters::Epoch;
 use crate::roster::MemberIndex;
 use crate::time::Time;
 
@@ -58,7 +58,7 @@ pub(in crate::member) struct Consensus {
     pub(in crate::member) sync: Sync,
     pub(in crate::member) participation: ParticipationState,
     pub(in crate::member) presence: Presence,
-    pub(in crate::member) next_beat: Time,
+    pub(in crate::member) next_heartbeat: Time,
     /// Members against whom there is evidence.
     pub(in crate::member) accused: BTreeSet<MemberIndex>,
     /// The agreement has changed: this member does nothing more.
@@ -76,7 +76,7 @@ impl Consensus {
             sync: Sync::new(past),
             participation: ParticipationState::new(past),
             presence: Presence::new(epoch),
-            next_beat: now + epoch.beat(),
+            next_heartbeat: now + epoch.heartbeat(),
             accused: BTreeSet::new(),
             over: false,
         }

@@ -66,7 +66,7 @@ impl ParticipationState {
     }
 
     /// Whether this member only listens: it neither votes, proposes, contributes nor signs for
-    /// sheets.
+    /// manifests.
     pub(in crate::member) fn listening(&self) -> bool {
         !matches!(self, Self::Full)
     }

@@ -1,5 +1,5 @@
 //! What consensus asks of the side whose blocks it agrees on. What follows there from a final block, a new view
-//! or a beat is not asked, and stands in `steps`.
+//! or a heartbeat is not asked, and stands in `steps`.
 
 use crate::member::consensus::chain::Chain;
 use crate::message::{Body, Message};

@@ -10,7 +10,7 @@ use crate::message::{Content, Message, Phase};
 pub(in crate::member) struct Lead {
     pub(in crate::member) stage: Stage,
     /// The counter of the next Progress message.
-    pub(in crate::member) beats: u64,
+    pub(in crate::member) heartbeats: u64,
     /// The phase that was reported last.
     pub(in crate::member) reported: Option<Phase>,
 }
@@ -31,7 +31,7 @@ impl Lead {
     pub(in crate::member) fn new() -> Self {
         Self {
             stage: Stage::Gathering,
-            beats: 0,
+            heartbeats: 0,
             reported: None,
         }
     }

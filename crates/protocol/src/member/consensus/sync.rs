@@ -137,7 +137,7 @@ impl Syncing<'_> {
         };
         let (_, frame) = self
             .config
-            .seal(0, 0, Body::SyncResponse(Box::new(response)));
+            .sign(0, 0, Body::SyncResponse(Box::new(response)));
         self.out.push(Effect::Send { to: asker, frame });
     }
 
@@ -222,7 +222,7 @@ impl Syncing<'_> {
     }
 
     /// Asks for blocks that are missing before a final one. If the member asked does not help, the
-    /// next beat asks another.
+    /// next heartbeat asks another.
     pub(in crate::member) fn ask_for_ancestors(&mut self) {
         if self.sync.asked.is_empty() {
             self.ask_next();
@@ -255,7 +255,7 @@ impl Syncing<'_> {
     }
 
     /// The question for a member. One that is repeated keeps its nonce, because the answer may take
-    /// longer than a beat; one that was answered has a new nonce, so that the old answer is not taken
+    /// longer than a heartbeat; one that was answered has a new nonce, so that the old answer is not taken
     /// again.
     fn question(&mut self, peer: MemberIndex, from: u64) -> Bytes {
         let open = self.sync.asked.get(&peer).copied();
@@ -285,7 +285,7 @@ impl Syncing<'_> {
             missing,
             nonce,
         };
-        let (_, frame) = self.config.seal(0, 0, body);
+        let (_, frame) = self.config.sign(0, 0, body);
         self.sync.question = Some(Question {
             asks,
             nonce,
@@ -295,7 +295,7 @@ impl Syncing<'_> {
         frame
     }
 
-    /// Once per beat: asks again for what is missing.
+    /// Once per heartbeat: asks again for what is missing.
     pub(in crate::member) fn repeat(&mut self) {
         if self.participation.listening() {
             // Questions and answers may be lost: all whose answer is needed are asked.

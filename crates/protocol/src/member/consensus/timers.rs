@@ -28,14 +28,14 @@ impl Timing<'_> {
 
     /// The silence span: how long a lead may go without progress.
     pub(in crate::member) fn silence(&self) -> Duration {
-        (3 * self.config.epoch.beat()).max(2 * self.phase())
+        (3 * self.config.epoch.heartbeat()).max(2 * self.phase())
     }
 
     /// How long a view may take, even if its lead sends progress: so many spans of patience and of D at the least.
     pub(in crate::member) fn view_timeout(&self, (patient, phases): (u32, u32)) -> Duration {
         let epoch = &self.config.epoch;
         let least = patient * epoch.patience() + phases * self.phase();
-        (epoch.beat() * epoch.charter.view_timeout).max(least)
+        (epoch.heartbeat() * epoch.protocol.view_timeout).max(least)
     }
 
     /// Why to vote against the view now: its lead is silent or too slow (R2).

@@ -2,11 +2,11 @@
 
 use std::collections::VecDeque;
 
-use crate::charter::Verification;
 use crate::member::Config;
 use crate::member::consensus::chain::Chain;
 use crate::member::consensus::judge::Judged;
 use crate::message::Message;
+use crate::parameters::Verification;
 use crate::roster::MemberIndex;
 use crate::time::Time;
 
@@ -59,7 +59,7 @@ impl View {
     pub(in crate::member) fn audits(&self, config: &Config, chain: &Chain) -> bool {
         let epoch = &config.epoch;
         self.lead == config.me
-            || epoch.charter.verification == Verification::Full
+            || epoch.protocol.verification == Verification::Full
             || chain.auditors(epoch, self.number).contains(&config.me)
     }
 }

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use crate::certificate::{Certificate, Checked, Verdict, Vote};
-use crate::charter::Verification;
 use crate::effects::{Effect, Record, Report};
 use crate::envelope;
 use crate::evidence::Evidence;
@@ -19,6 +18,7 @@ use crate::member::consensus::stage::BlockDraft;
 use crate::member::consensus::views::View;
 use crate::member::{ByMember, Config};
 use crate::message::{Block, Body, Message, Proposal};
+use crate::parameters::Verification;
 use crate::refusal::Refusal;
 use crate::roster::MemberIndex;
 use crate::time::Time;
@@ -88,7 +88,7 @@ impl Voting<'_> {
         }
         self.out
             .push(Effect::Report(Report::Nullifying { view, reason }));
-        let (message, frame) = self.config.seal(0, view, Body::Nullify);
+        let (message, frame) = self.config.sign(0, view, Body::Nullify);
         self.out
             .push(Effect::Persist(Record::Vote(message.clone())));
         self.ballots.remember(message.clone(), frame.clone());
@@ -97,7 +97,7 @@ impl Voting<'_> {
 
     /// Signs a vote and sends it to the collectors.
     fn cast(&mut self, view: u64, body: Body) {
-        let (message, frame) = self.config.seal(0, view, body);
+        let (message, frame) = self.config.sign(0, view, body);
         self.out
             .push(Effect::Persist(Record::Vote(message.clone())));
         self.ballots.remember(message.clone(), frame.clone());
@@ -139,7 +139,7 @@ impl Voting<'_> {
         };
         let (message, frame) = self
             .config
-            .seal(0, view, Body::Proposal(Box::new(proposal)));
+            .sign(0, view, Body::Proposal(Box::new(proposal)));
         self.out
             .push(Effect::Persist(Record::Proposed(message.clone())));
         self.ballots.remember(message.clone(), frame.clone());
@@ -193,7 +193,7 @@ impl Voting<'_> {
     }
 
     /// Answers a vote with the certificate that its sender seems to have missed. A vote that arrives
-    /// within half a beat of the certificate was probably sent before its sender got it. Gives
+    /// within half a heartbeat of the certificate was probably sent before its sender got it. Gives
     /// whether the vote is of no use any more.
     fn answer_late_vote(&mut self, message: &Message) -> bool {
         let wanted = |certificate: &Certificate| match (&message.body, certificate.verdict) {
@@ -204,7 +204,7 @@ impl Voting<'_> {
         if self.at_rest && message.view > self.chain.tip.view && message.sender != self.config.me {
             // This member sends nothing else any more that the voter could learn this from.
             if let Some(proof) = &self.chain.tip.proof {
-                let frame = envelope::seal_certificate(&self.config.epoch, proof);
+                let frame = envelope::sign_certificate(&self.config.epoch, proof);
                 self.out.push(Effect::Send {
                     to: message.sender,
                     frame,
@@ -212,7 +212,7 @@ impl Voting<'_> {
             }
             return true;
         }
-        let pause = self.config.epoch.beat() / 2;
+        let pause = self.config.epoch.heartbeat() / 2;
         let known: Vec<_> = self
             .chain
             .of_view(message.view)
@@ -222,7 +222,7 @@ impl Voting<'_> {
         let late = known.iter().any(|(_, since)| self.now - *since > pause);
         if late && message.sender != self.config.me {
             for (certificate, _) in &known {
-                let frame = envelope::seal_certificate(&self.config.epoch, certificate);
+                let frame = envelope::sign_certificate(&self.config.epoch, certificate);
                 self.out.push(Effect::Send {
                     to: message.sender,
                     frame,
@@ -252,7 +252,7 @@ impl Voting<'_> {
         certify(self.config, self.chain, (view, verdict), cast)
     }
 
-    /// Once per beat: sends again the votes that no certificate has answered.
+    /// Once per heartbeat: sends again the votes that no certificate has answered.
     pub(in crate::member) fn repeat(&mut self) {
         if self.participation.outdated() {
             // They may contradict those that its journal does not hold.
@@ -299,7 +299,7 @@ impl Voting<'_> {
                     .cloned(),
             );
             for certificate in best {
-                let frame = envelope::seal_certificate(&self.config.epoch, &certificate);
+                let frame = envelope::sign_certificate(&self.config.epoch, &certificate);
                 for to in self.config.others() {
                     self.out.push(Effect::Send {
                         to,

@@ -5,7 +5,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use crate::change::ChangeError;
-use crate::charter::Checkpoint;
 use crate::codec;
 use crate::effects::{Effect, Report};
 use crate::hash::Hash;
@@ -16,6 +15,7 @@ use crate::member::consensus::stage::BlockDraft;
 use crate::member::governance::approvals::{ApprovalWord, Approvals, KEPT, KEPT_BYTES};
 use crate::member::{ByMember, Config, Member};
 use crate::message::{Amendment, Block, Body, Change, Content};
+use crate::parameters::Checkpoint;
 use crate::roster::MemberIndex;
 use crate::time::Time;
 
@@ -298,7 +298,7 @@ impl Amending<'_> {
 
     /// Signs and sends a word about an amendment.
     fn say(&mut self, hash: Hash, number: u64, stands: bool) {
-        let (message, _) = self.config.seal(0, 0, approval(hash, number, stands));
+        let (message, _) = self.config.sign(0, 0, approval(hash, number, stands));
         let word = ApprovalWord {
             number,
             stands,
@@ -315,7 +315,7 @@ impl Amending<'_> {
         hash: Hash,
         amendment: Amendment,
     ) -> Result<(), ChangeError> {
-        let pause = self.config.epoch.beat() * REPEAT;
+        let pause = self.config.epoch.heartbeat() * REPEAT;
         let when = (self.now, pause);
         let gone = self.amendments.add(from, (hash, amendment), when)?;
         for amendment in gone {
@@ -489,12 +489,12 @@ impl Amending<'_> {
                 let teller = approvals.first().is_some_and(|first| first.by == me);
                 (teller || *first == me).then(|| {
                     let text = Body::Amendment(Box::new(amendment.clone()));
-                    self.config.seal(0, 0, text).1
+                    self.config.sign(0, 0, text).1
                 })
             });
             let (_, frame) = self
                 .config
-                .seal(0, 0, approval(hash, word.number, word.stands));
+                .sign(0, 0, approval(hash, word.number, word.stands));
             for &to in to.iter().filter(|&&to| to != me) {
                 let has = approvals.iter().any(|approval| approval.by == to);
                 let frames = [text.as_ref().filter(|_| !has), Some(&frame)];
@@ -516,7 +516,7 @@ impl Amending<'_> {
                 continue;
             };
             let text = Body::Amendment(Box::new(amendment.clone()));
-            let (_, frame) = self.config.seal(0, 0, text);
+            let (_, frame) = self.config.sign(0, 0, text);
             let approvals = self.amendments.approvals.standing(&hash);
             let has = |to: &MemberIndex| approvals.iter().any(|approval| approval.by == *to);
             for &to in to.iter().filter(|&&to| to != me && !has(&to)) {
@@ -526,7 +526,7 @@ impl Amending<'_> {
         }
     }
 
-    /// Every few beats: sends again what this member's institution approves.
+    /// Every few heartbeats: sends again what this member's institution approves.
     pub(in crate::member) fn repeat(&mut self) {
         if !self.amendments.repeats(self.config.me) {
             return;

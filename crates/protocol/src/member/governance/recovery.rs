@@ -8,7 +8,6 @@
 
 use crate::certificate::Verdict;
 use crate::change::ChangeError;
-use crate::charter::Checkpoint;
 use crate::effects::{Effect, Input, OwnConfirmation, Record, Report};
 use crate::envelope::{self, Opened};
 use crate::hash::Hash;
@@ -21,6 +20,7 @@ use crate::member::governance::recoveries::{Lost, Recoveries, Standings, Wanted}
 use crate::member::rounds::adoption::Adoption;
 use crate::member::{Config, Member};
 use crate::message::{Body, Confirmation, Confirmed, Message, Passage, Recovery, Standing};
+use crate::parameters::Checkpoint;
 use crate::recovery::{RecoveryError, remaining, resume_point, set};
 use crate::roster::MemberIndex;
 use crate::time::Time;
@@ -154,7 +154,7 @@ impl Recovering<'_> {
         };
         let number = match &self.recoveries.own {
             None => {
-                let late = self.now >= wanted.since + self.config.epoch.beat() * FETCHES;
+                let late = self.now >= wanted.since + self.config.epoch.heartbeat() * FETCHES;
                 let adopted = self.adoption.waiting.is_empty() || late;
                 if self.adoption.is_running() || !adopted {
                     return;
@@ -185,7 +185,7 @@ impl Recovering<'_> {
             block: tip.hash,
             notarised: notarised.map_or(0, |certificate| certificate.view),
         };
-        let (message, _) = self.config.seal(0, 0, standing.body());
+        let (message, _) = self.config.sign(0, 0, standing.body());
         self.out
             .push(Effect::Persist(Record::Standing(message.clone())));
         *self.lead = None;
@@ -365,7 +365,7 @@ impl Recovering<'_> {
             return;
         }
         let number = self.recoveries.confirmations + 1;
-        let (message, _) = self.config.seal(0, 0, Confirmation { number, set }.body());
+        let (message, _) = self.config.sign(0, 0, Confirmation { number, set }.body());
         let standings = standings.into_iter();
         let own = OwnConfirmation {
             message,
@@ -424,7 +424,7 @@ impl Recovering<'_> {
         }
         let others: Vec<_> = own.standings.iter().map(|(by, ..)| *by).collect();
         let passage = self.recovered(own)?;
-        let frame = envelope::seal_passage(&self.config.epoch, &passage);
+        let frame = envelope::sign_passage(&self.config.epoch, &passage);
         let me = self.config.me;
         for to in others.into_iter().filter(|&to| to != me) {
             let frame = frame.clone();
@@ -506,7 +506,7 @@ impl Recovering<'_> {
         }
     }
 
-    /// Every few beats: sends again what this member has signed.
+    /// Every few heartbeats: sends again what this member has signed.
     pub(in crate::member) fn repeat(&mut self) {
         self.recoveries.pause += 1;
         if self.recoveries.pause >= REPEAT {

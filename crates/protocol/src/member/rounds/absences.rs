@@ -1,4 +1,4 @@
-//! Members that took no part in recent rounds, and how long they are excused (not waited for).
+//! Members that took no part in recent rounds, and how long they are marked absent (not waited for).
 
 use crate::member::ByMember;
 use crate::roster::MemberIndex;
@@ -49,7 +49,7 @@ impl Absences {
             .retain(|member, _| authors.binary_search(member).is_err());
     }
 
-    /// For tests: a member is excused in rounds before `until`.
+    /// For tests: a member is marked absent in rounds before `until`.
     #[cfg(test)]
     pub(in crate::member) fn set(&mut self, member: MemberIndex, until: u64) {
         let missed = 1;

@@ -75,7 +75,7 @@ impl Adopting<'_> {
         }));
     }
 
-    /// A beat has passed: models and outcomes that could not be fetched may be requested again.
+    /// A heartbeat has passed: models and outcomes that could not be fetched may be requested again.
     pub(in crate::member) fn retry(&mut self) {
         self.round.inbox.retry();
         self.adoption.retry();
@@ -148,7 +148,7 @@ impl Adopting<'_> {
         self.out.push(Effect::Report(Report::Complete { last }));
     }
 
-    /// Tells the others that the last round is adopted here, with the first beat after it. Not at
+    /// Tells the others that the last round is adopted here, with the first heartbeat after it. Not at
     /// once, because all members are busy with that round then.
     pub(in crate::member) fn send_complete_to_all(&mut self) {
         if std::mem::take(&mut self.completion.unsent) {
@@ -165,7 +165,7 @@ impl Adopting<'_> {
     }
 
     fn send_complete(&mut self, members: Vec<MemberIndex>) {
-        let (_, frame) = self.config.seal(self.last_round(), 0, Body::Complete);
+        let (_, frame) = self.config.sign(self.last_round(), 0, Body::Complete);
         let send = |to| Effect::Send {
             to,
             frame: frame.clone(),
@@ -177,7 +177,7 @@ impl Adopting<'_> {
     /// Where the strategy ends the federation, this member knows which round that is once it has
     /// adopted it too. Gives whether something is missing here.
     pub(in crate::member) fn receive_complete(&mut self, member: MemberIndex, round: u64) -> bool {
-        let possible = 1..=self.config.epoch.charter.rounds;
+        let possible = 1..=self.config.epoch.protocol.rounds;
         if !possible.contains(&round)
             || member == self.config.me
             || !self.completion.others.insert(member)

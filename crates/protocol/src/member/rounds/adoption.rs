@@ -17,7 +17,7 @@ pub(in crate::member) enum AdoptionState {
     #[default]
     Idle,
     Running,
-    /// The adoption failed; tried again after a beat.
+    /// The adoption failed; tried again after a heartbeat.
     Stalled,
 }
 
@@ -27,7 +27,7 @@ impl Adoption {
         self.state == AdoptionState::Running
     }
 
-    /// A beat has passed: an outcome that could not be fetched may be requested again.
+    /// A heartbeat has passed: an outcome that could not be fetched may be requested again.
     pub(in crate::member) fn retry(&mut self) {
         if self.state == AdoptionState::Stalled {
             self.state = AdoptionState::Idle;

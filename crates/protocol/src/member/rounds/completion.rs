@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::charter::Epoch;
+use crate::parameters::Epoch;
 use crate::roster::MemberIndex;
 
 /// The members that have adopted the last round.
@@ -19,9 +19,9 @@ pub(in crate::member) struct Completion {
 }
 
 impl Completion {
-    /// The last round: that of the charter, or an earlier one with which the strategy ended the
+    /// The last round: that of the parameter set, or an earlier one with which the strategy ended the
     /// federation. Before such a round is adopted here, nothing is known of it.
     pub(in crate::member) fn last_round(&self, epoch: &Epoch) -> u64 {
-        self.ended.unwrap_or(epoch.charter.rounds)
+        self.ended.unwrap_or(epoch.protocol.rounds)
     }
 }

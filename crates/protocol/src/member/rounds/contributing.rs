@@ -128,7 +128,7 @@ impl Contributing<'_> {
                 self.out.push(Effect::Report(report));
                 TrainingState::Failed {
                     told: false,
-                    beats: 0,
+                    heartbeats: 0,
                 }
             }
         };
@@ -159,7 +159,7 @@ impl Contributing<'_> {
             }
             _ => return,
         };
-        let (message, frame) = self.config.seal(round, 0, body);
+        let (message, frame) = self.config.sign(round, 0, body);
         self.out
             .push(Effect::Persist(Record::Contributed(message.clone())));
         self.out
@@ -199,7 +199,7 @@ impl Contributing<'_> {
         }
     }
 
-    /// Once per beat: sends the contribution again. While a block of the round may become final, its
+    /// Once per heartbeat: sends the contribution again. While a block of the round may become final, its
     /// lead knows whose it is, and the next one need not: only after D, the `phase`, that one may need it.
     pub(in crate::member) fn repeat_contribution(&mut self, phase: Duration) {
         let early = self.now < self.view.entered + phase;
@@ -214,13 +214,13 @@ impl Contributing<'_> {
         let silent = self.participation.listening() || self.complete;
         let told = TrainingState::Failed {
             told: true,
-            beats: 0,
+            heartbeats: 0,
         };
         let untold = matches!(
             self.round.own.training,
             TrainingState::Failed { told: false, .. }
         );
-        let known = Kind::Nothing.since() <= self.config.epoch.format;
+        let known = Kind::Abstain.since() <= self.config.epoch.format;
         if untold && known && !silent {
             self.round.own.training = told;
             self.has_nothing(self.config.me, self.round.number);
@@ -228,11 +228,15 @@ impl Contributing<'_> {
         }
     }
 
-    /// Once per beat: says it again every few beats.
+    /// Once per heartbeat: says it again every few heartbeats.
     pub(in crate::member) fn repeat_nothing(&mut self) {
-        if let TrainingState::Failed { told: true, beats } = &mut self.round.own.training {
-            *beats += 1;
-            if beats.is_multiple_of(AGAIN) {
+        if let TrainingState::Failed {
+            told: true,
+            heartbeats,
+        } = &mut self.round.own.training
+        {
+            *heartbeats += 1;
+            if heartbeats.is_multiple_of(AGAIN) {
                 self.send_nothing(&self.config.others());
             }
         }
@@ -246,7 +250,7 @@ impl Contributing<'_> {
         ) {
             return;
         }
-        let (_, frame) = self.config.seal(self.round.number, 0, Body::Nothing);
+        let (_, frame) = self.config.sign(self.round.number, 0, Body::Abstain);
         let send = |&to: &MemberIndex| Effect::Send {
             to,
             frame: frame.clone(),

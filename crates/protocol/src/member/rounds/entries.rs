@@ -108,7 +108,7 @@ impl EntriesAwaited<'_> {
     /// Whether a lead waits for a member at most for D: it sits this round out; or the last round that
     /// waited for it became final without it, and either it cannot be reached or this round is not its
     /// next chance.
-    pub(in crate::member) fn excused(&self, member: MemberIndex) -> bool {
+    pub(in crate::member) fn marked_absent(&self, member: MemberIndex) -> bool {
         let reachable = self.presence.reaches(member);
         self.sits_out(member) || self.absences.excuse(member, reachable, self.round.number)
     }
@@ -123,13 +123,13 @@ impl EntriesAwaited<'_> {
         if k < self.round.fewest(self.config) {
             return false;
         }
-        // If the plan names fewer members than the minimum, only excused members may be missing.
+        // If the plan names fewer members than the minimum, only marked absent members may be missing.
         let roster = &self.config.epoch.roster;
         let all = self.round.participants().len()
-            >= usize::from(self.config.epoch.charter.min_contributions);
+            >= usize::from(self.config.epoch.protocol.min_contributions);
         let slack = if all { roster.faulty() } else { 0 };
         let waited_for = |member: &&MemberIndex| {
-            authors.binary_search(member).is_err() && !self.excused(**member)
+            authors.binary_search(member).is_err() && !self.marked_absent(**member)
         };
         let missing = self.round.participants().iter().filter(waited_for).count();
         k > 0 && missing <= slack || self.patience_over()

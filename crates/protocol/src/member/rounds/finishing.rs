@@ -78,9 +78,9 @@ impl Finishing<'_> {
                 .filter(|_| of.round == self.round.number)
                 .and_then(|entry| {
                     self.round
-                        .sheets
-                        .get(&of.sheet)
-                        .and_then(|sheet| sheet.position(&entry.id))
+                        .manifests
+                        .get(&of.manifest)
+                        .and_then(|manifest| manifest.position(&entry.id))
                 });
             if let Some(outcome) = of.outcome {
                 self.adoption.waiting.push(FinalRound {
@@ -100,8 +100,8 @@ impl Finishing<'_> {
                 block: hash,
                 authors,
             }));
-            let sheet = self.round.sheets.get(&of.sheet);
-            if let Some((entry, total)) = sheet.and_then(|sheet| sheet.heaviest()) {
+            let manifest = self.round.manifests.get(&of.manifest);
+            if let Some((entry, total)) = manifest.and_then(|manifest| manifest.heaviest()) {
                 self.out.push(Effect::Report(Report::HeavyEntry {
                     round: of.round,
                     rows: entry.fields.weight.unwrap_or(0),
@@ -128,7 +128,9 @@ impl Finishing<'_> {
                 absences: self.absences,
             };
             let participants = self.round.participants().iter().copied();
-            let waited_for: Vec<_> = participants.filter(|&by| !waiting.excused(by)).collect();
+            let waited_for: Vec<_> = participants
+                .filter(|&by| !waiting.marked_absent(by))
+                .collect();
             self.absences.waited(self.round.number, &waited_for);
         }
         self.absences.returned(&self.chain.learned.authors);

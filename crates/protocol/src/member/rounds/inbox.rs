@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::member::ByMember;
-use crate::message::{Message, Scores};
+use crate::message::{MemberScores, Message};
 use crate::roster::MemberIndex;
 
 /// What other members sent for a round.
@@ -20,7 +20,7 @@ pub(in crate::member) struct Inbox {
     /// How far the contributions are that this member, as lead, looked at.
     pub(in crate::member) admissions: ByMember<AdmissionState>,
     /// The last scores of each member.
-    pub(in crate::member) scores: ByMember<Scores>,
+    pub(in crate::member) scores: ByMember<MemberScores>,
 }
 
 /// What became of a contribution.
@@ -28,7 +28,7 @@ pub(in crate::member) struct Inbox {
 pub(in crate::member) enum AdmissionState {
     /// The model is being fetched and checked.
     Pending,
-    /// The model could not be fetched; tried again after a beat.
+    /// The model could not be fetched; tried again after a heartbeat.
     Retry,
     /// The model is here and has passed the checks.
     Usable,
@@ -59,7 +59,7 @@ impl Inbox {
         self.nothing[0].contains(&member)
     }
 
-    /// A beat has passed: models that could not be fetched may be requested again.
+    /// A heartbeat has passed: models that could not be fetched may be requested again.
     pub(in crate::member) fn retry(&mut self) {
         self.admissions
             .retain(|_, admission| *admission != AdmissionState::Retry);

@@ -18,7 +18,7 @@ use crate::time::Time;
 /// How far judging the content of the view's proposal is, while this member has not voted.
 #[derive(Default)]
 pub(in crate::member) enum JudgingState {
-    /// Something that the judgement needs may be missing: the plan, the sheet, an ancestor, the end of
+    /// Something that the judgement needs may be missing: the plan, the manifest, an ancestor, the end of
     /// a skipped view, or the end of patience.
     #[default]
     Open,
@@ -26,7 +26,7 @@ pub(in crate::member) enum JudgingState {
     Working { case: Hash },
     /// The outcome that others check is being fetched.
     Keeping { outcome: Hash },
-    /// A model could not be fetched; tried again after a beat.
+    /// A model could not be fetched; tried again after a heartbeat.
     Stalled,
 }
 
@@ -120,7 +120,7 @@ impl Judging<'_> {
         Some(judged.block)
     }
 
-    /// A beat has passed: fetches again.
+    /// A heartbeat has passed: fetches again.
     pub(in crate::member) fn retry(&mut self) {
         self.round.masks.retry();
         if matches!(self.state, JudgingState::Stalled) {

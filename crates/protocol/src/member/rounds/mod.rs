@@ -34,14 +34,14 @@ pub(in crate::member) mod own;
 pub(in crate::member) mod payload;
 pub(in crate::member) mod round;
 
-use crate::charter::privacy::Circle;
-use crate::charter::{Charter, Epoch};
 use crate::hash::Hash;
 use crate::member::Member;
 use crate::member::consensus::chain::Chain;
 use crate::member::consensus::judge::{Opinion, Ruling};
 use crate::member::consensus::stage::BlockDraft;
 use crate::message::{Body, Content, Message};
+use crate::parameters::privacy::Circle;
+use crate::parameters::{Epoch, ProtocolParameters};
 use crate::refusal::Refusal;
 use crate::roster::MemberIndex;
 use crate::time::Time;
@@ -88,7 +88,7 @@ impl Rounds {
     /// The beginning of an epoch. A strategy may have ended the federation with a round.
     pub(in crate::member) fn new(epoch: &Epoch, ended: Option<u64>, now: Time) -> Self {
         Self {
-            kind: of(&epoch.charter),
+            kind: of(&epoch.protocol),
             round: Round::new(epoch.began.round + 1, now),
             receipt: None,
             judging: JudgingState::default(),
@@ -157,9 +157,9 @@ pub(in crate::member) trait RoundKind: Sync {
     fn renewed_in(&self, chain: &Chain) -> u64;
 }
 
-/// The kind of the rounds of a charter.
-fn of(charter: &Charter) -> &'static dyn RoundKind {
-    match charter.privacy.masked() {
+/// The kind of the rounds of a parameter set.
+fn of(protocol: &ProtocolParameters) -> &'static dyn RoundKind {
+    match protocol.privacy.masked() {
         Some(_) => &MaskedRounds,
         None => &ClearRounds,
     }

@@ -12,7 +12,7 @@ use crate::work::Trained;
 #[derive(Default)]
 pub(in crate::member) struct OwnPart {
     pub(in crate::member) training: TrainingState,
-    /// The bundle with this member's entry was seen: any member may have its model now.
+    /// The contribution list with this member's entry was seen: any member may have its model now.
     pub(in crate::member) model_released: bool,
     pub(in crate::member) scoring: Scoring,
     /// Receipts for this member's contribution, at most one a view, the newest last.
@@ -25,7 +25,7 @@ const RECEIPTS: usize = 4;
 /// A lead's signed word that it has this member's contribution.
 pub(in crate::member) struct OwnReceipt {
     pub(in crate::member) message: Message,
-    /// Whether this member signed for a sheet of that view with its entry.
+    /// Whether this member signed for a manifest of that view with its entry.
     pub(in crate::member) signed: bool,
 }
 
@@ -39,10 +39,10 @@ pub(in crate::member) enum TrainingState {
     Finished(Trained),
     /// The keys of a masked round are prepared, and not signed: this member may not sign yet.
     Prepared(PublicKeys),
-    /// This member has nothing to contribute. Whether the others have been told, and beats since then.
+    /// This member has nothing to contribute. Whether the others have been told, and heartbeats since then.
     Failed {
         told: bool,
-        beats: u32,
+        heartbeats: u32,
     },
     Contributed(Box<OwnContribution>),
 }
@@ -61,7 +61,7 @@ pub(in crate::member) struct OwnContribution {
     pub(in crate::member) frame: Bytes,
     /// The id by which the lead's receipt names it.
     pub(in crate::member) id: Hash,
-    /// The entry in a bundle; none in a masked round.
+    /// The entry in a contribution list; none in a masked round.
     pub(in crate::member) entry: Option<Entry>,
     /// When it was signed here, or found in the journal.
     pub(in crate::member) at: Time,
@@ -122,7 +122,7 @@ impl OwnPart {
         self.receipts.iter().find(|held| held.message.view == view)
     }
 
-    /// This member signed for a sheet of a view with its entry.
+    /// This member signed for a manifest of a view with its entry.
     pub(in crate::member) fn signed_in(&mut self, view: u64) {
         let of_view = |held: &&mut OwnReceipt| held.message.view == view;
         self.receipts

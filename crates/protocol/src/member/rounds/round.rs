@@ -9,11 +9,11 @@ use std::sync::Arc;
 
 use crate::hash::Hash;
 use crate::member::Inclusions;
-use crate::member::rounds::clear::sheets::Sheets;
+use crate::member::rounds::clear::manifests::Manifests;
 use crate::member::rounds::inbox::Inbox;
 use crate::member::rounds::masked::kept::Masks;
 use crate::member::rounds::own::OwnPart;
-use crate::message::{Entry, Sheet};
+use crate::message::{Entry, RoundManifest};
 use crate::roster::MemberIndex;
 use crate::time::Time;
 use crate::work::{Planned, WorkError};
@@ -27,13 +27,13 @@ pub(in crate::member) struct Round {
     pub(in crate::member) own: OwnPart,
     pub(in crate::member) inbox: Inbox,
     pub(in crate::member) models: HeldModels,
-    pub(in crate::member) sheets: Sheets,
-    /// The root of the sheet that this member signs for once it holds all of its models.
+    pub(in crate::member) manifests: Manifests,
+    /// The root of the manifest that this member signs for once it holds all of its models.
     pub(in crate::member) signing: Option<Hash>,
-    /// The sheet of a proposal of this round, with its inclusions: a later lead may take it over.
-    pub(in crate::member) proposed: Option<(Arc<Sheet>, Inclusions)>,
+    /// The manifest of a proposal of this round, with its inclusions: a later lead may take it over.
+    pub(in crate::member) proposed: Option<(Arc<RoundManifest>, Inclusions)>,
     pub(in crate::member) cases: Cases,
-    /// The lists and sheets of a masked round.
+    /// The lists and manifests of a masked round.
     pub(in crate::member) masks: Masks,
 }
 
@@ -58,7 +58,7 @@ pub(in crate::member) struct HeldModels {
     pub(in crate::member) fetching: bool,
 }
 
-/// What this member computed about sheets and decisions, by [`Case::id`](crate::work::Case::id).
+/// What this member computed about manifests and decisions, by [`Case::id`](crate::work::Case::id).
 #[derive(Default)]
 pub(in crate::member) struct Cases {
     /// Decisions found acceptable.
@@ -78,7 +78,7 @@ impl Round {
             own: OwnPart::default(),
             inbox: Inbox::default(),
             models: HeldModels::default(),
-            sheets: Sheets::default(),
+            manifests: Manifests::default(),
             signing: None,
             proposed: None,
             cases: Cases::default(),

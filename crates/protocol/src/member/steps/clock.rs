@@ -1,4 +1,4 @@
-//! The timers of a member. All spans are multiples of the beat or of measured round trips.
+//! The timers of a member. All spans are multiples of the heartbeat or of measured round trips.
 
 use crate::member::Member;
 use crate::member::consensus::stage::Stage;
@@ -12,9 +12,9 @@ impl Member {
             return None;
         }
         if self.governance.recoveries.signed() {
-            return Some(self.consensus.next_beat);
+            return Some(self.consensus.next_heartbeat);
         }
-        let mut due = vec![self.consensus.next_beat];
+        let mut due = vec![self.consensus.next_heartbeat];
         if !self
             .consensus
             .ballots
@@ -40,16 +40,16 @@ impl Member {
     pub(in crate::member) fn wake(&mut self) {
         self.consensus.view.entered = self.now;
         self.consensus.view.last_progress = self.now;
-        self.consensus.next_beat = self.now + self.config.epoch.beat();
+        self.consensus.next_heartbeat = self.now + self.config.epoch.heartbeat();
         self.begin_to_lead();
     }
 
-    /// Once per beat: sends all messages again that have not been answered.
-    pub(in crate::member) fn each_beat(&mut self) {
-        if self.now < self.consensus.next_beat || self.timers_off() {
+    /// Once per heartbeat: sends all messages again that have not been answered.
+    pub(in crate::member) fn each_heartbeat(&mut self) {
+        if self.now < self.consensus.next_heartbeat || self.timers_off() {
             return;
         }
-        self.consensus.next_beat = self.now + self.config.epoch.beat();
+        self.consensus.next_heartbeat = self.now + self.config.epoch.heartbeat();
         if self.governance.recoveries.signed() {
             return self.recovering().repeat();
         }

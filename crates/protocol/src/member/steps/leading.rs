@@ -91,7 +91,7 @@ impl Member {
         self.voting().nullify(reason);
     }
 
-    /// Once per beat: sends again what members have not answered. A proposal is answered by votes.
+    /// Once per heartbeat: sends again what members have not answered. A proposal is answered by votes.
     pub(in crate::member) fn repeat_as_lead(&mut self) {
         let (message, frame) = match self.consensus.lead.as_ref().map(|lead| &lead.stage) {
             // Progress would only make the others wait.

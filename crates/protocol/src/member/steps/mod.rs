@@ -7,7 +7,7 @@
 //! | `views` | entering and leaving views |
 //! | `leading` | leading a view: gathering for a block, or a change of the agreement, and proposing it |
 //! | `judging` | proposals: the first one of a view is kept, and judged |
-//! | `clock` | the beat, and when a member has to look again |
+//! | `clock` | the heartbeat, and when a member has to look again |
 //! | `resting` | whether anything is left to do |
 //! | `own_key` | what is under this member's own key, and evidence, in bounded number |
 //! | `catching_up` | members that can be reached, and what their answers prove |

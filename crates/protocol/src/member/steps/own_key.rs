@@ -41,7 +41,7 @@ impl Member {
     pub(in crate::member) fn accuse(&mut self, evidence: Evidence) {
         self.own_key().look_for_messages(&evidence);
         if self.consensus.accused.insert(evidence.member) {
-            let frame = envelope::seal_evidence(&self.config.epoch, &evidence);
+            let frame = envelope::sign_evidence(&self.config.epoch, &evidence);
             self.out.push(Effect::Publish { frame });
             self.out
                 .push(Effect::Report(Report::Fault(Box::new(evidence))));

@@ -46,7 +46,7 @@ impl Member {
             .take_if(|lead| !(again && lead.proposed()));
         self.rounds.receipt = None;
         self.rounds.judging = JudgingState::default();
-        // Models of an earlier lead's sheet may never arrive.
+        // Models of an earlier lead's manifest may never arrive.
         self.rounds.round.models.fetching = false;
         if self.at_rest() {
             return;

@@ -30,7 +30,7 @@ pub(super) fn applied(one: &mut One, round: u64, result: Result<(), WorkError>) 
 /// The request to adopt the outcome of round 1.
 fn adopts(one: &One) -> Effect {
     let (block, _) = one.member.consensus.chain.history.last().unwrap();
-    let contribution = one.sheet_of_round_1();
+    let contribution = one.manifest_of_round_1();
     let rounds = vec![FinalRound {
         round: 1,
         block: block.hash(),
@@ -44,11 +44,11 @@ fn adopts(one: &One) -> Effect {
 }
 
 impl One {
-    /// The position of its entry in the sheet of all members in round 1.
-    fn sheet_of_round_1(&self) -> Option<usize> {
+    /// The position of its entry in the manifest of all members in round 1.
+    fn manifest_of_round_1(&self) -> Option<usize> {
         let (before, _) = One::restart(self.epoch.clone(), self.me, vec![]);
         before
-            .sheet(&self.all())
+            .manifest(&self.all())
             .position(&before.entry(self.me).id)
     }
 }
@@ -97,7 +97,7 @@ fn after_the_last_round_a_member_is_complete_and_sends_complete_with_the_next_be
     let refusal = refused(lead, 0, Refusal::BlockMisplaced);
     assert_eq!(one.propose(view, &misplaced), [refusal]);
     // It votes no more, and answers votes of later views with the last final certificate.
-    let proof = envelope::seal_certificate(
+    let proof = envelope::sign_certificate(
         &one.epoch,
         one.member.consensus.chain.tip.proof.as_ref().unwrap(),
     );
@@ -138,7 +138,7 @@ fn a_strategy_may_end_the_federation_before_the_last_round_of_the_charter() {
     let complete = Effect::Report(Report::Complete { last: 1 });
     assert_eq!(one.step(ended), [complete]);
     assert!(one.member.complete());
-    // Nobody plans or trains; the others hear of it with the next beat.
+    // Nobody plans or trains; the others hear of it with the next heartbeat.
     let others = one.others();
     let sent = others.iter().map(|&to| one.sends(to, 1, 0, Body::Complete));
     let sent: Vec<_> = sent.collect();

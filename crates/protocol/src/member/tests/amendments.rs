@@ -5,14 +5,14 @@ use super::prelude::*;
 use super::table::{epoch, key};
 use crate::certificate::{Checked, Verdict};
 use crate::change::{ChangeError, PassageError};
-use crate::charter::Epoch;
 use crate::envelope::OpenError;
 use crate::epochs::Epochs;
 use crate::identity::Strict;
 use crate::message::{Amendment, Approval, Block, Change, Content, Passage, Proposal};
+use crate::parameters::Epoch;
 use crate::roster::Silo;
 
-/// An amendment that keeps the charter and admits another member behind the others.
+/// An amendment that keeps the parameter set and admits another member behind the others.
 pub(super) fn admitting(epoch: &Epoch, name: &str) -> Amendment {
     let mut silos = epoch.roster.silos().to_vec();
     silos.push(Silo {
@@ -22,7 +22,7 @@ pub(super) fn admitting(epoch: &Epoch, name: &str) -> Amendment {
     });
     Amendment {
         format: epoch.format,
-        charter: epoch.charter.for_members(epoch.roster.len(), silos.len()),
+        protocol: epoch.protocol.for_members(epoch.roster.len(), silos.len()),
         silos,
         text: b"text".to_vec(),
         stolen: Vec::new(),
@@ -31,12 +31,12 @@ pub(super) fn admitting(epoch: &Epoch, name: &str) -> Amendment {
 
 /// One round more.
 pub(super) fn longer(epoch: &Epoch) -> Amendment {
-    let mut charter = epoch.charter.clone();
-    charter.rounds += 1;
+    let mut protocol = epoch.protocol.clone();
+    protocol.rounds += 1;
     Amendment {
         format: epoch.format,
         silos: epoch.roster.silos().to_vec(),
-        charter,
+        protocol,
         text: b"longer".to_vec(),
         stolen: Vec::new(),
     }
@@ -247,7 +247,11 @@ pub(super) fn a_change_that_breaks_a_rule_is_refused() {
         change.approvals = one.approvals(&change.amendment.clone(), &one.others());
     };
     refuses(
-        &|one, proposal| amended(one, proposal, &|new| new.charter.start = Hash::of(b"other")),
+        &|one, proposal| {
+            amended(one, proposal, &|new| {
+                new.protocol.start = Hash::of(b"other")
+            })
+        },
         Refusal::Change(ChangeError::Start),
     );
     refuses(
@@ -265,7 +269,7 @@ fn a_change_may_not_end_before_rounds_that_are_final() {
     let mut one = One::follower(4).signed();
     one.finish_round(&one.all());
     let mut amendment = admitting(&one.epoch, "new");
-    amendment.charter.rounds = 1;
+    amendment.protocol.rounds = 1;
     let view = one.member.view();
     let mut proposal = one.changing(view, &amendment, &one.others());
     let (round, after) = (1, one.member.consensus.chain.checkpoint());
@@ -296,7 +300,7 @@ fn an_approval_that_its_member_did_not_sign_does_not_open() {
 pub(super) fn an_amendment_that_cannot_come_into_force_is_refused() {
     let mut one = One::follower(4);
     let mut amendment = admitting(&one.epoch, "new");
-    amendment.charter.start = Hash::of(b"other");
+    amendment.protocol.start = Hash::of(b"other");
     let from = one.others()[0];
     let why = || Refusal::Change(ChangeError::Start);
     let text = Body::Amendment(Box::new(amendment.clone()));
@@ -330,7 +334,7 @@ fn a_member_leaves_by_itself_except_where_protection_would_be_lost() {
         }
         // Not with anything else besides.
         let mut more = Amendment::leaving(&epoch, MemberIndex(0));
-        more.charter.rounds += 1;
+        more.protocol.rounds += 1;
         assert_eq!(more.leaver(&epoch), None);
         let mut text = Amendment::leaving(&epoch, MemberIndex(0));
         text.text = b"text".to_vec();
@@ -407,7 +411,7 @@ fn a_passage_ends_the_epoch_of_a_member_that_was_away() {
     let mut one = One::follower(4);
     let amendment = admitting(&one.epoch, "new");
     let passage = final_change(&one, &amendment, true);
-    let effects = one.read(&envelope::seal_passage(&one.epoch, &passage));
+    let effects = one.read(&envelope::sign_passage(&one.epoch, &passage));
     let expected = [
         Effect::Persist(Record::Final {
             blocks: passage.blocks.clone(),
@@ -505,7 +509,7 @@ fn the_next_epoch_goes_on_from_the_last_outcome_with_views_from_1() {
         blocks: vec![block.clone()],
         proof,
     };
-    let effects = one.read(&envelope::seal_passage(&one.epoch, &passage));
+    let effects = one.read(&envelope::sign_passage(&one.epoch, &passage));
     journal.extend(effects.iter().filter_map(persisted));
     let epochs = Epochs::replay(one.epoch.clone(), journal).unwrap();
     let next = &epochs.now;

@@ -16,7 +16,7 @@ fn a_member_keeps_four_amendments_of_each_other_member_and_says_that_it_keeps_no
     let from = one.others()[0];
     let amendments = [1, 2, 3, 4, 5].map(|more| {
         let mut amendment = longer(&one.epoch);
-        amendment.charter.rounds += more;
+        amendment.protocol.rounds += more;
         amendment
     });
     let text = |amendment: &Amendment| Body::Amendment(Box::new(amendment.clone()));
@@ -30,7 +30,7 @@ fn a_member_keeps_four_amendments_of_each_other_member_and_says_that_it_keeps_no
     // Whoever floods others with amendments fills no log.
     let many = (10..40).map(|more| {
         let mut amendment = longer(&one.epoch);
-        amendment.charter.rounds += more;
+        amendment.protocol.rounds += more;
         one.at(10_000 * more);
         one.hear(from, 0, 0, text(&amendment)).len()
     });
@@ -63,7 +63,7 @@ fn a_member_keeps_so_many_bytes_of_the_amendments_of_each_other_member() {
     let epoch = one.epoch.clone();
     let long = |more: u64| {
         let mut amendment = longer(&epoch);
-        amendment.charter.rounds += more;
+        amendment.protocol.rounds += more;
         amendment.text = vec![b'#'; crate::change::TEXT];
         amendment
     };
@@ -102,7 +102,7 @@ fn an_institution_approves_four_amendments_at_a_time_and_is_told_what_is_full() 
     let mut one = One::follower(4);
     let amendments = [1, 2, 3, 4, 5].map(|more| {
         let mut amendment = longer(&one.epoch);
-        amendment.charter.rounds += more;
+        amendment.protocol.rounds += more;
         amendment
     });
     for amendment in &amendments[..4] {
@@ -131,7 +131,7 @@ fn what_has_the_text_of_an_approved_amendment_is_not_approved() {
     let approved = longer(&one.epoch);
     one.step(approve(&approved));
     let mut other = approved.clone();
-    other.charter.rounds += 1;
+    other.protocol.rounds += 1;
     assert_eq!(other.text, approved.text);
     let text = Body::Amendment(Box::new(other.clone()));
     assert_eq!(one.hear(from, 0, 0, text), [one.knows(&other, &[])]);
@@ -198,7 +198,7 @@ fn withdrawals_that_were_forgotten_do_not_let_older_approvals_count_again() {
     let amendments: Vec<_> = (1..=40)
         .map(|more| {
             let mut amendment = longer(&one.epoch);
-            amendment.charter.rounds += more;
+            amendment.protocol.rounds += more;
             amendment
         })
         .collect();
@@ -221,7 +221,7 @@ fn four_newest_approvals_of_a_member_are_kept_whatever_it_sends() {
     let (from, teller) = (one.others()[0], one.others()[1]);
     let amendments = [1, 2, 3, 4, 5].map(|more| {
         let mut amendment = longer(&one.epoch);
-        amendment.charter.rounds += more;
+        amendment.protocol.rounds += more;
         amendment
     });
     for (number, amendment) in (1..).zip(&amendments) {
@@ -410,7 +410,7 @@ fn an_amendment_that_waited_takes_the_place_of_one_that_may_not_follow_any_more(
     let me = epoch.lead(3);
     let (mut one, _) = One::restart(epoch, me, vec![]);
     let mut short = admitting(&one.epoch, "short");
-    short.charter.rounds = 1;
+    short.protocol.rounds = 1;
     let other = admitting(&one.epoch, "other");
     let others = one.others();
     for amendment in [&short, &other] {
@@ -454,7 +454,7 @@ fn a_federation_that_is_complete_wakes_up_for_an_approved_change() {
     };
     let more = |one: &One| {
         let mut amendment = longer(&one.epoch);
-        amendment.charter.rounds = 3;
+        amendment.protocol.rounds = 3;
         amendment
     };
     // As lead of the next view it proposes the change.

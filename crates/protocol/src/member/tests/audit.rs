@@ -4,19 +4,19 @@ use super::one::*;
 use super::prelude::*;
 use super::table::epoch_with;
 use crate::certificate::{Certificate, Checked, Verdict, Vote};
-use crate::charter::{Epoch, Verification};
+use crate::parameters::{Epoch, Verification};
 use crate::work::WorkError;
 
 const INCLUSION: Checked = Checked::Outcome(Verification::Inclusion);
 
 /// Seven members, of which three check.
 fn epoch() -> Arc<Epoch> {
-    epoch_with(7, 5, |charter| {
-        charter.verification = Verification::Committee(3);
+    epoch_with(7, 5, |protocol| {
+        protocol.verification = Verification::Committee(3);
     })
 }
 
-/// A member that does not lead view 1, and is one of its auditors or not; it has signed for the sheet.
+/// A member that does not lead view 1, and is one of its auditors or not; it has signed for the manifest.
 fn signed(auditor: bool) -> One {
     let epoch = epoch();
     let drawn = epoch.auditors(&epoch.id, 1);
@@ -44,8 +44,8 @@ fn kept(one: &mut One, result: Result<(), WorkError>) -> Vec<Effect> {
 #[test]
 fn an_auditor_fetches_the_models_and_checks_and_others_sign_at_once() {
     let mut one = signed(true);
-    let bundle = one.bundle(&one.all());
-    let effects = one.hear_lead(1, bundle);
+    let contribution_list = one.contribution_list(&one.all());
+    let effects = one.hear_lead(1, contribution_list);
     assert!(
         matches!(effects[..], [Effect::Work(Request::Hold { .. })]),
         "{effects:?}"
@@ -62,18 +62,18 @@ fn an_auditor_fetches_the_models_and_checks_and_others_sign_at_once() {
     assert_eq!(one.settle(&proposal, Ok(outcome())), votes);
 
     let mut one = signed(false);
-    let bundle = one.bundle(&one.all());
-    let effects = one.hear_lead(1, bundle);
+    let contribution_list = one.contribution_list(&one.all());
+    let effects = one.hear_lead(1, contribution_list);
     assert!(matches!(effects[..], [Effect::Send { .. }]), "{effects:?}");
 }
 
 #[test]
 fn a_member_that_does_not_check_votes_once_it_keeps_the_outcome_and_says_so() {
     let mut one = signed(false);
-    one.hear_lead(1, one.bundle(&one.all()));
+    one.hear_lead(1, one.contribution_list(&one.all()));
     let proposal = one.proposal(1, &one.all());
     assert_eq!(one.propose(1, &proposal), [keep(&one)]);
-    // Not here yet: asked for again after a beat.
+    // Not here yet: asked for again after a heartbeat.
     assert_eq!(kept(&mut one, Err(WorkError::Unavailable)), []);
     one.pass(1100);
     let again = one.at(1200);
@@ -85,7 +85,7 @@ fn a_member_that_does_not_check_votes_once_it_keeps_the_outcome_and_says_so() {
 #[test]
 fn an_outcome_that_is_none_is_voted_against() {
     let mut one = signed(false);
-    one.hear_lead(1, one.bundle(&one.all()));
+    one.hear_lead(1, one.contribution_list(&one.all()));
     one.propose(1, &one.proposal(1, &one.all()));
     let reason = Refusal::Work("another layout".into());
     let expected = one.refuses_lead(1, reason);
@@ -98,7 +98,7 @@ fn a_member_that_was_left_out_against_a_receipt_refuses_at_every_level() {
     let entry = one.entry(one.me).id;
     one.hear_lead(1, Body::Receipt { entry });
     let others = one.others();
-    one.hear_lead(1, one.bundle(&others));
+    one.hear_lead(1, one.contribution_list(&others));
     let proposal = one.proposal(1, &others);
     assert_eq!(
         one.propose(1, &proposal),
@@ -137,7 +137,7 @@ fn notarisation(
 #[test]
 fn a_notarisation_counts_only_with_the_votes_of_two_thirds_of_the_auditors() {
     let mut one = signed(false);
-    one.hear_lead(1, one.bundle(&one.all()));
+    one.hear_lead(1, one.contribution_list(&one.all()));
     let proposal = one.proposal(1, &one.all());
     one.propose(1, &proposal);
     let block = proposal.block.hash();
@@ -174,7 +174,7 @@ fn a_collector_waits_for_the_votes_of_auditors() {
     let epoch = epoch();
     let me = epoch.lead(2);
     let mut one = One::of(epoch.clone(), me).contributed();
-    one.hear_lead(1, one.bundle(&one.all()));
+    one.hear_lead(1, one.contribution_list(&one.all()));
     let proposal = one.proposal(1, &one.all());
     one.propose(1, &proposal);
     let block = proposal.block.hash();
@@ -201,7 +201,7 @@ fn a_collector_waits_for_the_votes_of_auditors() {
             .any(|effect| matches!(effect, Effect::Report(Report::Certified(_))))
     };
     let mut two = One::of(epoch.clone(), me).contributed();
-    two.hear_lead(1, two.bundle(&two.all()));
+    two.hear_lead(1, two.contribution_list(&two.all()));
     two.propose(1, &proposal);
     let mut found = false;
     for &by in &others {

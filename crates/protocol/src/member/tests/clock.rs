@@ -5,7 +5,7 @@ use super::prelude::*;
 use super::table::epoch_with;
 use crate::message::Phase;
 
-/// Times between two beats.
+/// Times between two heartbeats.
 const OFF: u64 = 250;
 
 fn seconds(seconds: u64) -> Duration {
@@ -14,7 +14,7 @@ fn seconds(seconds: u64) -> Duration {
 
 /// A member of ten, which leads none of the first nine views, after `failed` failed views.
 fn after(failed: u64, timeout: u32) -> One {
-    let epoch = epoch_with(10, 5, |charter| charter.view_timeout = timeout);
+    let epoch = epoch_with(10, 5, |protocol| protocol.view_timeout = timeout);
     let mut one = One::of(epoch.clone(), epoch.lead(0));
     one.now = Time::since_start(Duration::from_millis(OFF));
     for view in 1..=failed {
@@ -34,8 +34,8 @@ fn progress(one: &mut One, view: u64) -> Vec<Effect> {
 pub(super) fn d_doubles_with_every_failed_view_up_to_sixteen_times() {
     let phase = |failed| after(failed, 100).member.timing().phase();
     let phases = [0, 1, 2, 3, 4, 5, 6].map(phase);
-    let half_beats = [1, 2, 4, 8, 16, 16, 16];
-    let expected = half_beats.map(|n| Duration::from_millis(500) * n);
+    let half_heartbeats = [1, 2, 4, 8, 16, 16, 16];
+    let expected = half_heartbeats.map(|n| Duration::from_millis(500) * n);
     assert_eq!(phases, expected);
 }
 
@@ -117,7 +117,7 @@ pub(super) fn a_lead_that_votes_against_its_view_before_proposing_is_followed() 
 
 #[test]
 pub(super) fn a_lead_with_progress_is_voted_down_after_the_view_timeout() {
-    // n = 10, f = 3, patience 20: at least 60 beats and seven times D.
+    // n = 10, f = 3, patience 20: at least 60 heartbeats and seven times D.
     for (failed, timeout) in [(0, 64), (4, 116), (6, 116)] {
         let (mut one, view) = (after(failed, 64), failed + 1);
         let entered = one.member.consensus.view.entered.elapsed().as_millis() as u64;
@@ -129,7 +129,7 @@ pub(super) fn a_lead_with_progress_is_voted_down_after_the_view_timeout() {
         assert_eq!(one.pass(due - 1), []);
         let (lead, timeout) = (one.name(view), seconds(timeout));
         let expected = one.nullifies(view, Refusal::Slow { lead, timeout });
-        // A beat may fall on the same time.
+        // A heartbeat may fall on the same time.
         assert_eq!(one.pass(due)[..3], expected);
     }
 }
@@ -162,7 +162,7 @@ pub(super) fn d_follows_the_qth_smallest_round_trip() {
     assert_eq!(up(&mut one, x, 350), 1400);
     assert_eq!(up(&mut one, y, 9000), 1400);
     assert_eq!(up(&mut one, z, 9000), 16_000, "at most 16 beats");
-    // D0 is at least half a beat.
+    // D0 is at least half a heartbeat.
     assert_eq!(up(&mut one, z, 0), 1400);
     assert_eq!(up(&mut one, x, 0), 500);
 }
@@ -222,11 +222,11 @@ pub(super) fn a_member_that_misses_rounds_is_excused_for_twice_as_long_each_time
         let round = one.member.round();
         one.plan();
         one.train();
-        if !one.member.lead_timing().waiting().excused(slow) {
+        if !one.member.lead_timing().waiting().marked_absent(slow) {
             waited.push(round);
         }
         assert_eq!(
-            one.member.lead_timing().waiting().excused(dead),
+            one.member.lead_timing().waiting().marked_absent(dead),
             round > 1,
             "round {round}"
         );
@@ -236,5 +236,5 @@ pub(super) fn a_member_that_misses_rounds_is_excused_for_twice_as_long_each_time
     assert_eq!(waited, [1, 3, 7]);
     // A member that contributed is waited for in the next round.
     one.step(Input::Time);
-    assert!(one.member.lead_timing().waiting().excused(slow));
+    assert!(one.member.lead_timing().waiting().marked_absent(slow));
 }

@@ -6,9 +6,9 @@ use super::one::*;
 use super::prelude::*;
 use super::table::epoch_with;
 use crate::change::ChangeError;
-use crate::charter::privacy::Circle;
-use crate::charter::{Epoch, Group, Privacy, Sums};
 use crate::message::{Amendment, Passage};
+use crate::parameters::privacy::Circle;
+use crate::parameters::{Epoch, Group, Privacy, Sums};
 
 fn circle(members: impl IntoIterator<Item = u16>) -> Circle {
     Circle(group(members).authors)
@@ -16,20 +16,20 @@ fn circle(members: impl IntoIterator<Item = u16>) -> Circle {
 
 /// Seven members, of whom six are a group.
 fn six() -> Arc<Epoch> {
-    epoch_with(7, 2, |charter| mask(charter, 7, vec![group(0..6)]))
+    epoch_with(7, 2, |protocol| mask(protocol, 7, vec![group(0..6)]))
 }
 
 /// Other groups, which show these updates.
 fn regrouped(epoch: &Epoch, groups: Vec<Group>, shows: &[u16]) -> Amendment {
-    let mut charter = epoch.charter.clone();
-    if let Privacy::Masked(masked) = &mut charter.privacy {
+    let mut protocol = epoch.protocol.clone();
+    if let Privacy::Masked(masked) = &mut protocol.privacy {
         masked.shows = shows.iter().map(|i| format!("silo {i}")).collect();
         masked.sums = Sums::Groups(groups);
     }
     Amendment {
         format: epoch.format,
         silos: epoch.roster.silos().to_vec(),
-        charter,
+        protocol,
         text: b"other groups".to_vec(),
         stolen: Vec::new(),
     }
@@ -83,9 +83,9 @@ fn a_silo_answers_another_circle_once_all_concerned_have_agreed_to_what_that_sho
     let larger = regrouped(&epoch, vec![group(0..7)], &[6]);
     assert!(freed(&larger, &[0, 1, 2, 3, 4, 5, 6], circle(0..6)));
     let clear = Amendment {
-        charter: crate::charter::Charter {
+        protocol: crate::parameters::ProtocolParameters {
             privacy: Privacy::Clear,
-            ..epoch.charter.clone()
+            ..epoch.protocol.clone()
         },
         ..right
     };

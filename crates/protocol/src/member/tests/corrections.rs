@@ -221,7 +221,7 @@ fn a_member_left_behind_is_told_of_the_same_others_once() {
         let lost = one.others();
         one.member.governance.recoveries.reminded = number;
         let passage = over(&one.step(recover(&lost))).unwrap();
-        let frame = envelope::seal_passage(&one.epoch, &passage);
+        let frame = envelope::sign_passage(&one.epoch, &passage);
         let gone = gone.get_or_insert_with(|| One::of(one.epoch.clone(), lost[0]));
         told += gone.read(&frame).len();
     }
@@ -262,7 +262,7 @@ fn votes_under_way_are_not_counted_after_a_standing() {
     }
     let notarised = one.certificate(view, Verdict::Notarised(block));
     one.has_cast(&notarised);
-    one.now = one.now + 9 * one.epoch.beat();
+    one.now = one.now + 9 * one.epoch.heartbeat();
     let effects = one.add_certificate(&notarised);
     let stands = |effect: &Effect| matches!(effect, Effect::Persist(Record::Standing(_)));
     let voted = |effect: &Effect| {

@@ -105,7 +105,7 @@ impl One {
 
     /// Effects: the member under test publishes and reports a certificate.
     pub(super) fn passes_on(&self, certificate: &Certificate) -> Vec<Effect> {
-        let frame = envelope::seal_certificate(&self.epoch, certificate);
+        let frame = envelope::sign_certificate(&self.epoch, certificate);
         vec![
             Effect::Publish { frame },
             Effect::Report(Report::Certified(certificate.clone())),
@@ -137,7 +137,7 @@ impl One {
     /// Effects: the member under test publishes and reports evidence.
     pub(super) fn accuses(&self, first: &Message, second: &Message) -> Vec<Effect> {
         let evidence = Evidence::of(first, second).unwrap();
-        let frame = envelope::seal_evidence(&self.epoch, &evidence);
+        let frame = envelope::sign_evidence(&self.epoch, &evidence);
         let fault = Report::Fault(Box::new(evidence));
         vec![Effect::Publish { frame }, Effect::Report(fault)]
     }

@@ -3,8 +3,8 @@
 use super::prelude::*;
 use super::table::{TestFederation, key};
 use crate::certificate::Checked;
-use crate::charter::Epoch;
 use crate::message::Phase;
+use crate::parameters::Epoch;
 
 #[test]
 fn a_round_without_faults_takes_one_view_and_no_timer() {
@@ -212,7 +212,7 @@ fn two_proposals_of_a_view_make_evidence_and_nullify_it() {
     };
     proposal.block.content = crate::message::Content::Empty;
     let body = Body::Proposal(Box::new(proposal));
-    let (message, _) = envelope::seal(&table.epoch, &key(lead.0), 0, 1, lead, body);
+    let (message, _) = envelope::sign(&table.epoch, &key(lead.0), 0, 1, lead, body);
     let mut effects = Vec::new();
     member.step(
         Time::ZERO,
@@ -317,17 +317,17 @@ fn a_lead_that_withholds_its_model_does_not_stop_the_others() {
 
 #[test]
 fn a_dead_member_costs_patience_at_most_once() {
-    // With three members none may be missing unless excused.
+    // With three members none may be missing unless marked absent.
     for n in [3, 4, 7] {
         let mut table = TestFederation::new(n, 8, false);
         table.run_to_round(2);
         let dead = table.epoch.lead(40).at();
         table.members[dead] = None;
         table.pass(2000);
-        let patience = table.epoch.charter.patience;
-        let lost = table.epoch.charter.rounds as u32;
+        let patience = table.epoch.protocol.patience;
+        let lost = table.epoch.protocol.rounds as u32;
         // Patience once; later rounds take D, and the silence span where the crashed member would lead.
-        let most = table.epoch.beat() * (patience + 8 * lost);
+        let most = table.epoch.heartbeat() * (patience + 8 * lost);
         assert!(table.now - Time::ZERO < most, "{n}: {:?}", table.now);
     }
 }
@@ -346,8 +346,8 @@ fn a_slow_member_is_waited_for_less_and_less_often_until_it_contributes() {
         message.sender == MemberIndex(1) && (leading || contribution)
     };
     table.pass(3000);
-    let patience = table.epoch.charter.patience;
-    // In rounds 1, 3, 7, 15 and 31; and where it would lead, three beats or a few more.
+    let patience = table.epoch.protocol.patience;
+    // In rounds 1, 3, 7, 15 and 31; and where it would lead, three heartbeats or a few more.
     let waits = |table: &TestFederation| (table.now - Time::ZERO).as_secs() as u32 / patience;
     assert!((5..=12).contains(&waits(&table)), "{}", waits(&table));
     // A member that is slower than the others, but not too slow, is in every second round at least.
@@ -370,7 +370,7 @@ fn a_slow_member_is_waited_for_less_and_less_often_until_it_contributes() {
 
 #[test]
 fn a_question_that_is_asked_again_keeps_its_nonce() {
-    // So that a round trip may be longer than a beat.
+    // So that a round trip may be longer than a heartbeat.
     let mut table = TestFederation::new(4, 2, false);
     table.queue.clear();
     let mut member = table.members[0].take().unwrap();
@@ -398,9 +398,9 @@ fn a_question_that_is_asked_again_keeps_its_nonce() {
     let first = nonces(&table.epoch, &mut effects);
     assert_eq!(first.len(), 2);
     assert_eq!(first[0].1, first[1].1, "it is asked, and signed, once");
-    for beat in 1..3 {
+    for heartbeat in 1..3 {
         member.step(
-            Time::ZERO + table.epoch.beat() * beat,
+            Time::ZERO + table.epoch.heartbeat() * heartbeat,
             Input::Time,
             &mut effects,
         );
@@ -455,7 +455,7 @@ fn a_proposal_does_not_grow_with_the_views_that_failed() {
     let mut table = TestFederation::new(4, 2, false);
     // Proposals of forty views are lost.
     table.lost = |_, message| {
-        message.view < 40 && matches!(message.body, Body::Bundle(_) | Body::Proposal(_))
+        message.view < 40 && matches!(message.body, Body::ContributionList(_) | Body::Proposal(_))
     };
     table.pass(60_000);
     assert!(table.finals(0)[0].1 >= 40);
@@ -478,7 +478,7 @@ fn a_member_that_missed_many_failed_views_fetches_their_nullifications() {
     let mut table = TestFederation::new(4, 3, false);
     let asleep = 3;
     table.lost = |to, message| {
-        let of_lead = matches!(message.body, Body::Bundle(_) | Body::Proposal(_));
+        let of_lead = matches!(message.body, Body::ContributionList(_) | Body::Proposal(_));
         message.view < 60 && (to == 3 || of_lead)
     };
     table.pass(100_000);

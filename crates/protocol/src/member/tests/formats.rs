@@ -6,18 +6,18 @@ use super::prelude::*;
 use super::table::{epoch, key};
 use crate::certificate::{Checked, Verdict};
 use crate::change::ChangeError;
-use crate::charter::Epoch;
 use crate::envelope::{OpenError, VERSION};
 use crate::format::Formats;
 use crate::identity::Strict;
 use crate::message::Amendment;
+use crate::parameters::Epoch;
 
 /// An amendment that changes nothing but the format of messages.
 fn raising(epoch: &Epoch, format: u8) -> Amendment {
     Amendment {
         format,
         silos: epoch.roster.silos().to_vec(),
-        charter: epoch.charter.clone(),
+        protocol: epoch.protocol.clone(),
         text: b"format = 2".to_vec(),
         stolen: Vec::new(),
     }
@@ -45,7 +45,7 @@ fn a_member_that_does_not_speak_a_new_format_says_so_and_neither_approves_nor_vo
     let proposal = one.changing(1, &amendment, &one.others());
     let effects = one.propose(1, &proposal);
     assert_eq!(effects, one.refuses_lead(1, why()));
-    // The others are enough: its epoch ends all the same, and its surroundings stop there.
+    // The others are enough: its epoch ends all the same, and its environment stop there.
     let proof = one.certificate(1, Verdict::Final(proposal.block.hash()));
     let effects = one.add_certificate(&proof);
     assert!(matches!(effects.last(), Some(Effect::EpochOver(_))));
@@ -102,7 +102,7 @@ fn the_epoch_says_which_format_its_messages_have() {
     let mut new = (*old).clone();
     new.format = VERSION + 1;
     let sealed =
-        |epoch: &Epoch| envelope::seal(epoch, &key(2), 0, 4, MemberIndex(2), Body::Nullify).1;
+        |epoch: &Epoch| envelope::sign(epoch, &key(2), 0, 4, MemberIndex(2), Body::Nullify).1;
     assert_eq!(sealed(&new)[0], VERSION + 1);
     assert!(envelope::open(&new, &Strict, &Known::default(), sealed(&new)).is_ok());
     let (found, agreed) = (VERSION, VERSION + 1);

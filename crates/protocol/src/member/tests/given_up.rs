@@ -23,11 +23,11 @@ fn a_round_is_given_up_once_it_has_waited_for_patience() {
     let (mut one, block) = final_round(4);
     let early = one.step(Input::GiveUp { round: 1 });
     assert!(!signs(&early), "{early:?}");
-    let beat = one.epoch.beat().as_millis() as u64;
+    let heartbeat = one.epoch.heartbeat().as_millis() as u64;
     let patience = one.epoch.patience().as_millis() as u64;
     let end = one.now.elapsed().as_millis() as u64 + patience;
-    assert!(!signs(&one.pass(end - 2 * beat)));
-    assert!(signs(&one.pass(end + 2 * beat)));
+    assert!(!signs(&one.pass(end - 2 * heartbeat)));
+    assert!(signs(&one.pass(end + 2 * heartbeat)));
     // All others have to sign the same, and confirm it.
     let standing = Standing {
         number: 1,

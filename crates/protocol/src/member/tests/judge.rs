@@ -4,9 +4,9 @@ use super::one::*;
 use super::prelude::*;
 use super::table::epoch_with;
 use crate::certificate::{Certificate, Checked, Verdict};
-use crate::charter::Privacy;
 use crate::effects::Case;
 use crate::message::{Content, Learning, Phase, Proposal};
+use crate::parameters::Privacy;
 
 fn learning(proposal: &mut Proposal) -> &mut Learning {
     match &mut proposal.block.content {
@@ -23,7 +23,7 @@ pub(super) fn settles(case: Case, holders: Vec<MemberIndex>) -> Effect {
     Effect::Work(Request::Settle { case, holders })
 }
 
-/// A member that holds the sheet of all members refuses a proposal of view 1 with this change.
+/// A member that holds the manifest of all members refuses a proposal of view 1 with this change.
 fn refuses(change: impl FnOnce(&One, &mut Proposal), reason: Refusal) {
     let mut one = One::follower(4).signed();
     let mut proposal = one.proposal(1, &one.all());
@@ -57,9 +57,9 @@ pub(super) fn a_proposal_before_its_plan_and_sheet_waits_for_them() {
     one.plan();
     one.train();
     one.hold_all();
-    let effects = one.hear_lead(1, one.bundle(&one.all()));
-    let sheet = one.sheet(&one.all()).root();
-    let inclusion = one.sends(one.epoch.lead(1), 1, 0, Body::Inclusion { sheet });
+    let effects = one.hear_lead(1, one.contribution_list(&one.all()));
+    let manifest = one.manifest(&one.all()).root();
+    let inclusion = one.sends(one.epoch.lead(1), 1, 0, Body::Inclusion { manifest });
     let check = checks(one.case(&proposal), one.holders(1));
     assert_eq!(effects, [inclusion, check]);
 }
@@ -74,8 +74,8 @@ pub(super) fn messages_of_leads_are_refused_from_other_members() {
                 Body::Receipt {
                     entry: one.entry(one.me).id,
                 },
-                one.bundle(&one.all()),
-                Body::Sheet(one.sheet(&one.all())),
+                one.contribution_list(&one.all()),
+                Body::Manifest(one.manifest(&one.all())),
                 Body::Progress {
                     phase: Phase::Waiting,
                     counter,
@@ -114,9 +114,9 @@ pub(super) fn messages_of_a_later_lead_are_kept_until_its_view_begins() {
     assert_eq!(one.hear(stranger, 0, far, receipt(&one)), []);
     // A receipt of the next view counts as soon as that view begins.
     assert_eq!(one.hear_lead(3, receipt(&one)), []);
-    let bundle = one.bundle(&one.all());
-    assert_eq!(one.hear_lead(3, bundle.clone()), []);
-    assert_eq!(one.hear_lead(3, bundle), []);
+    let contribution_list = one.contribution_list(&one.all());
+    assert_eq!(one.hear_lead(3, contribution_list.clone()), []);
+    assert_eq!(one.hear_lead(3, contribution_list), []);
     // Only the last message of a kind is kept.
     assert_eq!(one.member.consensus.view.early.len(), 2);
     let effects = one.skip(2);
@@ -244,9 +244,9 @@ fn a_view_that_is_only_known_to_be_notarised_is_not_skipped() {
 #[test]
 pub(super) fn a_proposal_of_another_round_is_refused() {
     let wrong = |one: &One, proposal: &mut Proposal, round: u64| {
-        let sheet = one.sheet(&one.all()).root();
+        let manifest = one.manifest(&one.all()).root();
         let sign = |&by: &MemberIndex| {
-            let (message, _) = one.sealed(by, round, 0, Body::Inclusion { sheet });
+            let (message, _) = one.sealed(by, round, 0, Body::Inclusion { manifest });
             (by, message.signature)
         };
         learning(proposal).round = round;
@@ -266,14 +266,14 @@ pub(super) fn a_proposal_with_another_plan_is_refused() {
 #[test]
 pub(super) fn a_sheet_without_exactly_one_signature_for_each_entry_is_refused() {
     let change = |one: &One, proposal: &mut Proposal| {
-        *proposal = one.proposal_of(1, &one.sheet(&one.all()), &one.others());
+        *proposal = one.proposal_of(1, &one.manifest(&one.all()), &one.others());
     };
     let (signers, entries) = (3, 4);
     refuses(change, Refusal::Signers { signers, entries });
     let mut one = One::follower(4).signed();
-    let sheet = one.sheet(&one.without(one.epoch.lead(1)));
-    one.hear_lead(1, one.bundle(&one.without(one.epoch.lead(1))));
-    let proposal = one.proposal_of(1, &sheet, &one.all());
+    let manifest = one.manifest(&one.without(one.epoch.lead(1)));
+    one.hear_lead(1, one.contribution_list(&one.without(one.epoch.lead(1))));
+    let proposal = one.proposal_of(1, &manifest, &one.all());
     let (signers, entries) = (4, 3);
     let reason = Refusal::Signers { signers, entries };
     assert_eq!(one.propose(1, &proposal), one.refuses_lead(1, reason));
@@ -286,28 +286,31 @@ pub(super) fn a_signature_of_a_member_that_the_plan_does_not_name_is_refused() {
     let named = one.without(left_out);
     one.plan_with(|plan| plan.participants = Some(named.clone()));
     one.train();
-    one.hear_lead(1, one.bundle(&named));
-    let proposal = one.proposal_of(1, &one.sheet(&named), &one.without(other));
+    one.hear_lead(1, one.contribution_list(&named));
+    let proposal = one.proposal_of(1, &one.manifest(&named), &one.without(other));
     let reason = Refusal::NotAParticipant(left_out);
     assert_eq!(one.propose(1, &proposal), one.refuses_lead(1, reason));
 }
 
 #[test]
 pub(super) fn shown_names_that_are_not_those_of_the_signers_are_refused() {
-    let epoch = epoch_with(4, 5, |charter| charter.privacy = Privacy::ClearWithNames);
+    let epoch = epoch_with(4, 5, |protocol| protocol.privacy = Privacy::ClearWithNames);
     let (me, lead) = (epoch.lead(0), epoch.lead(1));
     for good in [true, false] {
         let mut one = One::of(epoch.clone(), me).contributed();
-        let mut sheet = one.sheet(&one.all());
+        let mut manifest = one.manifest(&one.all());
         if !good {
             let of = one.entry(lead).id;
-            let forged = sheet.entries.iter_mut().find(|entry| entry.id == of);
+            let forged = manifest.entries.iter_mut().find(|entry| entry.id == of);
             forged.unwrap().fields.member = Some(one.epoch.lead(2));
         }
         one.hold_all();
-        let entries = sheet.entries.clone();
-        one.hear_lead(1, Body::Bundle(crate::message::Bundle { entries }));
-        let proposal = one.proposal_of(1, &sheet, &one.all());
+        let entries = manifest.entries.clone();
+        one.hear_lead(
+            1,
+            Body::ContributionList(crate::message::ContributionList { entries }),
+        );
+        let proposal = one.proposal_of(1, &manifest, &one.all());
         let effects = one.propose(1, &proposal);
         if good {
             assert_eq!(effects, [checks(one.case(&proposal), one.holders(1))]);
@@ -387,6 +390,6 @@ pub(super) fn a_member_restarted_after_its_vote_does_not_vote_again() {
     let kept = Start::Kept(vec![Record::Vote(message)]);
     let (one, _) = One::start(one.epoch, one.me, kept);
     let mut one = one.signed();
-    one.hear_lead(1, one.bundle(&one.others()));
+    one.hear_lead(1, one.contribution_list(&one.others()));
     assert_eq!(one.propose(1, &second), []);
 }

@@ -3,9 +3,9 @@
 use super::one::*;
 use super::prelude::*;
 use super::table::{BLOB, epoch_with};
-use crate::charter::Privacy;
 use crate::effects::WorkError;
-use crate::message::{Contribution, EntryFields, METRIC_NAME, METRICS, Phase, Scores};
+use crate::message::{Contribution, EntryFields, METRIC_NAME, METRICS, MemberScores, Phase};
+use crate::parameters::Privacy;
 
 pub(super) fn admits(one: &One, from: MemberIndex) -> Effect {
     let (round, fields) = (one.member.round(), one.trained(from).fields);
@@ -49,7 +49,7 @@ pub(super) fn a_lead_sends_progress_and_requests_the_plan() {
     let expected = [
         one.entered(1, 1),
         one.progress(1, Phase::Collecting, 0),
-        one.plans(1, epoch.charter.start),
+        one.plans(1, epoch.protocol.start),
         one.leading_report(1, Phase::Collecting),
     ];
     assert_eq!(effects, expected);
@@ -79,7 +79,7 @@ pub(super) fn admitted_contributions_get_receipts_and_the_last_one_closes_the_se
     one.hear(z, 1, 0, Body::Contribution(one.contribution(z)));
     let closed = [
         receipt(&one, z, 1),
-        one.publishes(1, 1, one.bundle(&one.all())),
+        one.publishes(1, 1, one.contribution_list(&one.all())),
         one.leading_report(1, Phase::Including),
     ];
     assert_eq!(one.admit(z, Ok(())), closed);
@@ -125,8 +125,8 @@ pub(super) fn each_objection_to_a_contribution_has_its_refusal() {
         assert_eq!(one.step(Input::Time), []);
         one.take_in(one.others()[1]);
         let last = one.take_in(one.others()[2]);
-        let bundle = one.bundle(&one.without(by));
-        assert!(last.contains(&one.publishes(1, 1, bundle)));
+        let contribution_list = one.contribution_list(&one.without(by));
+        assert!(last.contains(&one.publishes(1, 1, contribution_list)));
     }
 }
 
@@ -144,7 +144,7 @@ pub(super) fn a_contribution_of_a_member_that_the_plan_does_not_name_is_refused(
 
 #[test]
 pub(super) fn with_names_shown_a_contribution_must_name_its_author() {
-    let epoch = epoch_with(4, 5, |charter| charter.privacy = Privacy::ClearWithNames);
+    let epoch = epoch_with(4, 5, |protocol| protocol.privacy = Privacy::ClearWithNames);
     let mut one = One::of(epoch.clone(), epoch.lead(1));
     one.plan();
     let [x, y, z] = one.others()[..] else {
@@ -225,7 +225,7 @@ pub(super) fn an_unusable_model_is_refused_and_its_author_not_waited_for() {
     let effects = one.admit(bad, Err(no("not finite")));
     let expected = [
         refused(bad, 1, Refusal::Work("not finite".into())),
-        one.publishes(1, 1, one.bundle(&one.without(bad))),
+        one.publishes(1, 1, one.contribution_list(&one.without(bad))),
         one.leading_report(1, Phase::Including),
     ];
     assert_eq!(effects, expected);
@@ -296,16 +296,16 @@ pub(super) fn two_different_contributions_of_a_round_are_evidence_and_the_first_
     assert_eq!(again, [receipt(&one, by, 1)]);
 }
 
-/// The effects of beats while a lead collects.
-fn collecting(one: &One, beats: std::ops::RangeInclusive<u64>) -> Vec<Effect> {
-    let progress = |beat| one.progress(1, Phase::Collecting, beat);
-    beats.map(progress).collect()
+/// The effects of heartbeats while a lead collects.
+fn collecting(one: &One, heartbeats: std::ops::RangeInclusive<u64>) -> Vec<Effect> {
+    let progress = |heartbeat| one.progress(1, Phase::Collecting, heartbeat);
+    heartbeats.map(progress).collect()
 }
 
 /// The effects of closing the set with these entries.
 pub(super) fn closes(one: &One, authors: &[MemberIndex]) -> Vec<Effect> {
-    let bundle = one.publishes(1, 1, one.bundle(authors));
-    vec![bundle, one.leading_report(1, Phase::Including)]
+    let contribution_list = one.publishes(1, 1, one.contribution_list(authors));
+    vec![contribution_list, one.leading_report(1, Phase::Including)]
 }
 
 #[test]
@@ -316,9 +316,13 @@ pub(super) fn a_missing_member_is_waited_for_until_patience_is_over() {
     let authors = one.without(missing);
     let mut expected = closes(&one, &authors);
     expected.push(one.progress(1, Phase::Including, 20));
-    let bundle = one.bundle(&authors);
+    let contribution_list = one.contribution_list(&authors);
     let again = one.others();
-    expected.extend(again.iter().map(|&to| one.sends(to, 1, 1, bundle.clone())));
+    expected.extend(
+        again
+            .iter()
+            .map(|&to| one.sends(to, 1, 1, contribution_list.clone())),
+    );
     assert_eq!(one.pass(20_000), expected);
 }
 
@@ -332,7 +336,7 @@ pub(super) fn an_excused_member_is_waited_for_until_d_is_over() {
     assert_eq!(one.pass(500), expected);
     // One that cannot be reached may be back within patience; one whose chance has come is waited
     // for if it can be reached.
-    for (absent, down, excused) in [
+    for (absent, down, marked_absent) in [
         (false, true, false),
         (true, true, true),
         (true, false, false),
@@ -347,19 +351,19 @@ pub(super) fn an_excused_member_is_waited_for_until_d_is_over() {
         let closed = one
             .pass(500)
             .contains(&one.leading_report(1, Phase::Including));
-        assert_eq!(closed, excused);
+        assert_eq!(closed, marked_absent);
     }
 }
 
 #[test]
 pub(super) fn one_excused_member_does_not_excuse_the_others() {
     let mut one = with(7, 4);
-    let (excused, other) = (one.others()[4], one.others()[5]);
-    one.member.rounds.absences.set(excused, 2);
+    let (marked_absent, other) = (one.others()[4], one.others()[5]);
+    one.member.rounds.absences.set(marked_absent, 2);
     assert_eq!(one.pass(1500), collecting(&one, 1..=1));
     // Once the other one has contributed, the set is closed.
     let mut expected = vec![receipt(&one, other, 1)];
-    expected.extend(closes(&one, &one.without(excused)));
+    expected.extend(closes(&one, &one.without(marked_absent)));
     assert_eq!(one.take_in(other), expected);
 }
 
@@ -369,7 +373,7 @@ pub(super) fn a_member_missing_in_the_last_round_is_waited_for_until_d_is_over()
         let mut one = One::leading(4, 2).signed();
         let late = one.others()[2];
         let authors = if here { one.all() } else { one.without(late) };
-        one.hear_lead(1, one.bundle(&authors));
+        one.hear_lead(1, one.contribution_list(&authors));
         one.finish_round(&authors);
         one.plan();
         one.train();
@@ -379,8 +383,8 @@ pub(super) fn a_member_missing_in_the_last_round_is_waited_for_until_d_is_over()
             one.admit(other, Ok(()));
         }
         assert_eq!(one.pass(499), []);
-        let bundle = one.publishes(2, 2, one.bundle(&one.without(late)));
-        assert_eq!(one.pass(500).contains(&bundle), !here);
+        let contribution_list = one.publishes(2, 2, one.contribution_list(&one.without(late)));
+        assert_eq!(one.pass(500).contains(&contribution_list), !here);
     }
 }
 
@@ -399,7 +403,7 @@ pub(super) fn a_set_of_few_participants_is_closed_after_patience_with_those_that
     let (x, y) = (one.others()[0], one.others()[1]);
     one.plan_with(|plan| plan.participants = Some(vec![x, y]));
     one.take_in(x);
-    // A plan of two may miss one; it is not excused, so patience counts.
+    // A plan of two may miss one; it is not marked absent, so patience counts.
     assert_eq!(one.pass(19_999), collecting(&one, 1..=19));
     assert_eq!(one.pass(20_000)[..2], closes(&one, &[x]));
 }
@@ -413,7 +417,7 @@ pub(super) fn an_empty_set_is_closed_after_patience_and_needs_no_signatures() {
     assert_eq!(one.pass(19_999), collecting(&one, 1..=19));
     let decide = Effect::Work(Request::Decide {
         round: 1,
-        sheet: one.sheet(&[]).into(),
+        manifest: one.manifest(&[]).into(),
         holders: one.others(),
     });
     let mut expected = closes(&one, &[]);
@@ -437,7 +441,7 @@ pub(super) fn after_closing_no_receipt_is_given() {
     let entry = one.entry(late).id;
     let losses = vec![];
     assert_eq!(
-        one.hear(late, 1, 0, Body::Scores(Scores { entry, losses })),
+        one.hear(late, 1, 0, Body::Scores(MemberScores { entry, losses })),
         []
     );
 }

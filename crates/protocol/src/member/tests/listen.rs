@@ -39,7 +39,7 @@ fn leads(one: &One) -> [MemberIndex; 3] {
 /// A listening member signs nothing in views 1 and 2, in any situation.
 fn signs_nothing(one: &mut One) {
     one.hold_all();
-    one.hear_lead(1, one.bundle(&one.all()));
+    one.hear_lead(1, one.contribution_list(&one.all()));
     let proposal = one.proposal(1, &one.all());
     one.propose(1, &proposal);
     one.check(&proposal, Ok(()));
@@ -54,7 +54,7 @@ fn signs_nothing(one: &mut One) {
 #[test]
 fn a_new_member_takes_part_after_f_plus_1_answers_without_reminder() {
     let (mut one, effects) = new();
-    let plans = one.plans(1, one.epoch.charter.start);
+    let plans = one.plans(1, one.epoch.protocol.start);
     assert_eq!(effects, [one.entered(1, 1), plans]);
     let [x, y, z] = leads(&one);
     assert_eq!(up(&mut one, x), [one.asks(1, x, 0, 1)]);
@@ -86,7 +86,7 @@ fn a_new_member_always_asks_the_leads_of_this_view_and_the_next() {
     assert_eq!(up(&mut one, z), [one.asks(1, z, 0, 1)]);
     assert_eq!(up(&mut one, y), [one.asks(1, y, 0, 1)]);
     assert_eq!(up(&mut one, x), [one.asks(1, x, 0, 1)]);
-    // With every beat it asks those that have not answered.
+    // With every heartbeat it asks those that have not answered.
     let answer = one.answer(1);
     answers(&mut one, z, answer);
     let again = one.others().into_iter().filter(|&m| m != z);
@@ -103,7 +103,7 @@ fn a_new_member_signs_nothing_before_it_is_answered() {
     // Nor does it as lead.
     let epoch = epoch(4, 5);
     let (mut one, effects) = One::start(epoch.clone(), epoch.lead(1), Start::New);
-    let plans = one.plans(1, epoch.charter.start);
+    let plans = one.plans(1, epoch.protocol.start);
     assert_eq!(effects, [one.entered(1, 1), plans]);
     assert_eq!(one.pass(900), []);
     let [x, y] = [one.others()[0], one.others()[1]];
@@ -247,9 +247,9 @@ fn an_own_inclusion_or_vote_in_the_chain_shows_that_a_key_was_used() {
         if let Content::Learning(learning) = &mut blocks[0].content
             && kind == "inclusion"
         {
-            let sheet = one.sheet(&one.all());
-            learning.sheet = sheet.root();
-            learning.inclusions = one.inclusions(&sheet, &one.all());
+            let manifest = one.manifest(&one.all());
+            learning.manifest = manifest.root();
+            learning.inclusions = one.inclusions(&manifest, &one.all());
         }
         let voters = match kind {
             "vote" => one.without(x),
@@ -358,7 +358,7 @@ fn final_at(one: &One, view: u64) -> (Vec<Block>, SyncResponse) {
 #[test]
 fn without_its_journal_a_member_asks_all_others_and_waits_for_a_block_two_cycles_later() {
     let (mut one, effects) = lost();
-    let plans = one.plans(1, one.epoch.charter.start);
+    let plans = one.plans(1, one.epoch.protocol.start);
     let expected = [one.entered(1, 1), listening(0, None), plans];
     assert_eq!(effects, expected);
     let others = one.others();

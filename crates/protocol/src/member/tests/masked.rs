@@ -3,7 +3,7 @@
 use super::prelude::*;
 use super::table::{TestFederation, epoch_with};
 use crate::certificate::Verdict;
-use crate::charter::{Charter, Epoch, Group, Masked, Privacy, Rotation, Sums};
+use crate::parameters::{Epoch, Group, Masked, Privacy, ProtocolParameters, Rotation, Sums};
 use crate::refusal::Omission;
 use crate::roster::quorum;
 
@@ -15,19 +15,19 @@ pub(super) fn group(members: impl IntoIterator<Item = u16>) -> Group {
     Group { authors }
 }
 
-/// A charter of n members with masked rounds of these groups.
-pub(super) fn mask(charter: &mut Charter, n: u16, groups: Vec<Group>) {
-    charter.privacy = Privacy::Masked(Masked {
+/// A parameter set of n members with masked rounds of these groups.
+pub(super) fn mask(protocol: &mut ProtocolParameters, n: u16, groups: Vec<Group>) {
+    protocol.privacy = Privacy::Masked(Masked {
         colluders: 1,
         shows: Vec::new(),
         smallest_sum: 3,
         sums: Sums::Groups(groups),
     });
-    charter.min_contributions = quorum(n.into()) as u16;
+    protocol.min_contributions = quorum(n.into()) as u16;
 }
 
 pub(super) fn masked(n: u16, rounds: u64) -> Arc<Epoch> {
-    epoch_with(n, rounds, |charter| mask(charter, n, vec![group(0..n)]))
+    epoch_with(n, rounds, |protocol| mask(protocol, n, vec![group(0..n)]))
 }
 
 fn outcomes(table: &TestFederation, i: usize) -> Vec<Hash> {
@@ -66,10 +66,10 @@ fn every_rotation_gives_the_leads_that_it_gives_in_clear_rounds() {
         Rotation::Fixed,
     ] {
         let leads = |masked: bool| {
-            let epoch = epoch_with(4, 6, |charter| {
-                charter.rotation = rotation;
+            let epoch = epoch_with(4, 6, |protocol| {
+                protocol.rotation = rotation;
                 if masked {
-                    mask(charter, 4, vec![group(0..4)]);
+                    mask(protocol, 4, vec![group(0..4)]);
                 }
             });
             // The order of leads follows from the ids.
@@ -157,7 +157,7 @@ fn a_round_begins_with_the_outcome_before_it_and_its_patience_with_the_certifica
     table.lost = loses_votes;
     until_final(&mut table, 1);
     // Only blocks that are empty could come, and none is needed.
-    let later = table.now + table.epoch.beat() * 30;
+    let later = table.now + table.epoch.heartbeat() * 30;
     table.pass_while(40, |table| table.now < later);
     for member in table.members.iter().flatten() {
         assert_eq!(
@@ -172,7 +172,7 @@ fn a_round_begins_with_the_outcome_before_it_and_its_patience_with_the_certifica
     });
     let now = table.now;
     for member in table.members.iter().flatten() {
-        assert!(now - member.rounds.round.started <= table.epoch.beat());
+        assert!(now - member.rounds.round.started <= table.epoch.heartbeat());
     }
     table.pass(100);
     table.chains_agree();
@@ -213,7 +213,7 @@ fn members_that_restart_between_finality_and_certificate_go_on() {
 fn two_groups(rounds: u64) -> TestFederation {
     let groups = || vec![group(0..3), group(3..7)];
     TestFederation::of(
-        epoch_with(7, rounds, |charter| mask(charter, 7, groups())),
+        epoch_with(7, rounds, |protocol| mask(protocol, 7, groups())),
         false,
     )
 }
@@ -256,7 +256,9 @@ fn a_group_without_a_member_sits_out_and_the_other_is_opened() {
 fn a_round_without_a_complete_group_waits_and_says_who_is_missing() {
     let mut table = TestFederation::of(masked(4, 2), false);
     table.kill(3);
-    table.pass_while(60, |table| table.now < Time::ZERO + table.epoch.beat() * 50);
+    table.pass_while(60, |table| {
+        table.now < Time::ZERO + table.epoch.heartbeat() * 50
+    });
     let missing = Report::GroupsIncomplete {
         round: 1,
         members: vec![MemberIndex(3)],
@@ -294,7 +296,7 @@ fn a_member_with_a_wrong_transcript_or_a_lost_secret_is_left_out_of_the_next_lis
 #[test]
 fn two_members_with_wrong_transcripts_for_one_list_are_named_and_left_out_at_once() {
     let groups = || vec![group(0..5), group(5..10)];
-    let epoch = epoch_with(10, 1, |charter| mask(charter, 10, groups()));
+    let epoch = epoch_with(10, 1, |protocol| mask(protocol, 10, groups()));
     let mut table = TestFederation::of(epoch, false);
     table.toys.wrong.extend([8, 9]);
     table.pass(300);

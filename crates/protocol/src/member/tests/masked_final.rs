@@ -2,7 +2,7 @@
 //! count (M5, M6).
 
 use super::masked_one::{
-    contributed_by, key_list, proposal, proposal_of, sheet_of, signed, two_groups,
+    contributed_by, key_list, manifest_of, proposal, proposal_of, signed, two_groups,
 };
 use super::one::*;
 use super::prelude::*;
@@ -22,7 +22,7 @@ fn unmasks(one: &mut One, proposal: &Proposal) -> bool {
     effects.iter().any(unmask)
 }
 
-/// A member of seven that knows list and sheet of all but one, who is named second.
+/// A member of seven that knows list and manifest of all but one, who is named second.
 fn without_one(is_missing: bool) -> (One, MemberIndex) {
     let epoch = two_groups();
     let follows = |some: std::ops::Range<u16>| {
@@ -34,11 +34,11 @@ fn without_one(is_missing: bool) -> (One, MemberIndex) {
     let mut one = contributed_by(epoch.clone(), me);
     let ready = one.without(missing);
     one.hear_lead(1, Body::KeyList(key_list(&one, &ready)));
-    let sheet = sheet_of(&one, &ready);
-    let (root, result) = (sheet.root(), Ok(()));
-    one.hear_lead(1, Body::MaskedSheet(sheet));
+    let manifest = manifest_of(&one, &ready);
+    let (root, result) = (manifest.root(), Ok(()));
+    one.hear_lead(1, Body::MaskedManifest(manifest));
     let verified = Answer::Verified {
-        sheet: root,
+        manifest: root,
         result,
     };
     one.step(Input::Done(verified));

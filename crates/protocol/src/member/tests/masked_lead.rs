@@ -1,15 +1,17 @@
 //! Single steps of the lead of a masked round, with all their effects.
 
 use super::masked::{group, mask, masked};
-use super::masked_one::{inclusions, key_list, keys, list, prepare, sheet, sheet_of, two_groups};
+use super::masked_one::{
+    inclusions, key_list, keys, list, manifest, manifest_of, prepare, two_groups,
+};
 use super::one::*;
 use super::prelude::*;
 use super::table::epoch_with;
 use super::toy::vector;
-use crate::charter::Epoch;
-use crate::charter::privacy::{Circle, Voids};
 use crate::evidence::Evidence;
-use crate::message::{Content, MaskedRound, MaskedSheet, MaskedVector, Phase, Proposal};
+use crate::message::{Content, MaskedManifest, MaskedRound, MaskedVector, Phase, Proposal};
+use crate::parameters::Epoch;
+use crate::parameters::privacy::{Circle, Voids};
 use crate::refusal::Omission;
 
 fn checks_keys(one: &One, from: MemberIndex) -> Effect {
@@ -60,9 +62,9 @@ fn gathering(epoch: Arc<Epoch>) -> One {
     one
 }
 
-/// A sheet of one vector.
-fn alone(by: MemberIndex, vector: MaskedVector) -> MaskedSheet {
-    MaskedSheet {
+/// A manifest of one vector.
+fn alone(by: MemberIndex, vector: MaskedVector) -> MaskedManifest {
+    MaskedManifest {
         list: vector.list,
         entries: vec![vector.entry(by)],
     }
@@ -70,10 +72,10 @@ fn alone(by: MemberIndex, vector: MaskedVector) -> MaskedSheet {
 
 fn verifies_one(one: &One, by: MemberIndex, members: &[MemberIndex]) -> Effect {
     let list = list(one, members);
-    let sheet = Arc::new(alone(by, vector(by.at(), list.root)));
+    let manifest = Arc::new(alone(by, vector(by.at(), list.root)));
     Effect::Work(Request::Verify {
         list,
-        sheet,
+        manifest,
         holders: vec![by],
     })
 }
@@ -97,8 +99,8 @@ fn verified(
     result: Result<(), crate::effects::WorkError>,
 ) -> Vec<Effect> {
     let list = list(one, members).root;
-    let sheet = alone(by, vector(by.at(), list)).root();
-    one.step(Input::Done(Answer::Verified { sheet, result }))
+    let manifest = alone(by, vector(by.at(), list)).root();
+    one.step(Input::Done(Answer::Verified { manifest, result }))
 }
 
 /// Takes the right vectors of these members, and gives the last effects.
@@ -111,18 +113,18 @@ fn take_vectors(one: &mut One, some: &[MemberIndex]) -> Vec<Effect> {
     last
 }
 
-/// A lead that has sent the sheet of all members and has signed for it.
+/// A lead that has sent the manifest of all members and has signed for it.
 fn sealing(epoch: Arc<Epoch>) -> One {
     let mut one = gathering(epoch);
     let all = one.all();
     take_vectors(&mut one, &all);
-    let (sheet, result) = (sheet(&one).root(), Ok(()));
-    one.step(Input::Done(Answer::Verified { sheet, result }));
+    let (manifest, result) = (manifest(&one).root(), Ok(()));
+    one.step(Input::Done(Answer::Verified { manifest, result }));
     one
 }
 
-fn includes(one: &mut One, by: MemberIndex, sheet: Hash) -> Vec<Effect> {
-    one.hear(by, 1, 0, Body::Inclusion { sheet })
+fn includes(one: &mut One, by: MemberIndex, manifest: Hash) -> Vec<Effect> {
+    one.hear(by, 1, 0, Body::Inclusion { manifest })
 }
 
 #[test]
@@ -148,18 +150,18 @@ fn the_list_of_all_that_are_ready_then_the_sheet_and_the_block_follow_the_last_a
     let last = take_vectors(&mut one, &all);
     let own = Effect::Work(Request::Verify {
         list: list(&one, &all),
-        sheet: Arc::new(sheet(&one)),
+        manifest: Arc::new(manifest(&one)),
         holders: others.clone(),
     });
     let expected = [
-        one.publishes(1, 1, Body::MaskedSheet(sheet(&one))),
+        one.publishes(1, 1, Body::MaskedManifest(manifest(&one))),
         one.leading_report(1, Phase::Including),
         own,
     ];
     assert_eq!(last, expected);
-    let (root, result) = (sheet(&one).root(), Ok(()));
+    let (root, result) = (manifest(&one).root(), Ok(()));
     let verified = Answer::Verified {
-        sheet: root,
+        manifest: root,
         result,
     };
     assert_eq!(one.step(Input::Done(verified)), []);
@@ -168,11 +170,11 @@ fn the_list_of_all_that_are_ready_then_the_sheet_and_the_block_follow_the_last_a
     let round = MaskedRound {
         round: 1,
         plan: plan(),
-        state: one.epoch.charter.start,
+        state: one.epoch.protocol.start,
         list: list(&one, &all).root,
         ready: all,
-        sheet: root,
-        inclusions: inclusions(&one, &sheet(&one), 1),
+        manifest: root,
+        inclusions: inclusions(&one, &manifest(&one), 1),
     };
     let proposal = Proposal {
         block: one.block(1, one.epoch.id, Content::Masked(round)),
@@ -200,8 +202,8 @@ fn two_vectors_for_one_list_are_evidence_and_the_first_counts() {
     verified(&mut one, by, &all, Ok(()));
     let rest: Vec<_> = all.iter().copied().filter(|of| *of != by).collect();
     let last = take_vectors(&mut one, &rest);
-    let sheet = one.publishes(1, 1, Body::MaskedSheet(sheet(&one)));
-    assert_eq!(last.first(), Some(&sheet));
+    let manifest = one.publishes(1, 1, Body::MaskedManifest(manifest(&one)));
+    assert_eq!(last.first(), Some(&manifest));
 }
 
 #[test]
@@ -263,7 +265,7 @@ fn vectors_for_other_lists_and_of_members_that_are_no_authors_are_not_looked_at(
 #[test]
 fn signatures_for_other_sheets_and_of_members_that_are_no_authors_do_not_count() {
     let mut one = sealing(masked(4, 5));
-    let (root, others) = (sheet(&one).root(), one.others());
+    let (root, others) = (manifest(&one).root(), one.others());
     assert_eq!(includes(&mut one, others[0], Hash([1; 32])), []);
     assert_eq!(includes(&mut one, others[1], root), []);
     assert_eq!(includes(&mut one, others[2], root), []);
@@ -274,7 +276,7 @@ fn signatures_for_other_sheets_and_of_members_that_are_no_authors_do_not_count()
 #[test]
 fn authors_that_do_not_sign_for_the_sheet_are_not_in_the_next_list() {
     let mut one = sealing(two_groups());
-    let (root, group) = (sheet(&one).root(), one.me.at() < 3);
+    let (root, group) = (manifest(&one).root(), one.me.at() < 3);
     let silent = MemberIndex(if group { 3 } else { 0 });
     for by in one.others().into_iter().filter(|by| *by != silent) {
         assert_eq!(includes(&mut one, by, root), []);
@@ -287,19 +289,19 @@ fn authors_that_do_not_sign_for_the_sheet_are_not_in_the_next_list() {
 
 #[test]
 fn a_signature_of_a_member_without_a_vector_is_not_in_the_block() {
-    let epoch = epoch_with(7, 5, |charter| {
-        mask(charter, 7, vec![group(0..3)]);
+    let epoch = epoch_with(7, 5, |protocol| {
+        mask(protocol, 7, vec![group(0..3)]);
     });
     let mut one = gathering(epoch);
     let all = one.all();
     let (mine, me) = (one.me.at() < 3, one.me);
     let authors: Vec<_> = (0..3).map(MemberIndex).collect();
     take_vectors(&mut one, &authors);
-    let sheet = sheet_of(&one, &all);
-    let (root, result) = (sheet.root(), Ok(()));
+    let manifest = manifest_of(&one, &all);
+    let (root, result) = (manifest.root(), Ok(()));
     if mine {
         let verified = Answer::Verified {
-            sheet: root,
+            manifest: root,
             result,
         };
         one.step(Input::Done(verified));
@@ -318,14 +320,14 @@ fn a_signature_of_a_member_without_a_vector_is_not_in_the_block() {
         panic!("the block is proposed: {last:?}")
     };
     let masked = proposal.block.masked().unwrap();
-    assert_eq!(masked.inclusions, inclusions(&one, &sheet, 1));
+    assert_eq!(masked.inclusions, inclusions(&one, &manifest, 1));
 }
 
 /// Sixteen members in five groups. In every list a vector of another group is wrong.
 #[test]
 fn a_lead_makes_four_lists_in_a_view_and_votes_against_it_then() {
     let groups = || (0..5).map(|at| group(3 * at..3 * at + 3)).collect();
-    let mut one = gathering(epoch_with(16, 5, |charter| mask(charter, 16, groups())));
+    let mut one = gathering(epoch_with(16, 5, |protocol| mask(protocol, 16, groups())));
     let own = (one.me.0 / 3) % 5;
     let mut ready = one.all();
     let others = (0..5).filter(|at| *at != own);

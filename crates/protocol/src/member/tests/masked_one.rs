@@ -5,13 +5,13 @@ use super::one::*;
 use super::prelude::*;
 use super::table::epoch_with;
 use super::toy::{public, vector};
-use crate::charter::Epoch;
-use crate::charter::privacy::{Circle, Voids, threshold};
 use crate::effects::{MaskedList, WorkError};
 use crate::member::rounds::masked::answering::authors;
 use crate::message::{
-    Content, KeyList, Keys, ListDocument, MaskedRound, MaskedSheet, Proposal, Ready,
+    Content, KeyList, Keys, ListDocument, MaskedManifest, MaskedRound, Proposal, Ready,
 };
+use crate::parameters::Epoch;
+use crate::parameters::privacy::{Circle, Voids, threshold};
 
 /// A member that has contributed its keys to the first round, and does not lead soon.
 fn contributed(epoch: Arc<Epoch>) -> One {
@@ -34,7 +34,7 @@ pub(super) fn follower(n: u16) -> One {
 /// Seven members in two groups, so that a list can lack some.
 pub(super) fn two_groups() -> Arc<Epoch> {
     let groups = || vec![group(0..3), group(3..7)];
-    epoch_with(7, 5, |charter| mask(charter, 7, groups()))
+    epoch_with(7, 5, |protocol| mask(protocol, 7, groups()))
 }
 
 fn of_two_groups() -> One {
@@ -83,7 +83,7 @@ pub(super) fn list(one: &One, members: &[MemberIndex]) -> Arc<MaskedList> {
 /// What a member makes of a list of these members after these void sums.
 pub(super) fn list_after(one: &One, voids: &Voids, members: &[MemberIndex]) -> Arc<MaskedList> {
     let (epoch, round) = (&one.epoch, one.member.round());
-    let masked = epoch.charter.privacy.masked().unwrap();
+    let masked = epoch.protocol.privacy.masked().unwrap();
     let (keys, sums) = (
         key_list(one, members),
         masked.sums(voids, &epoch.roster, members),
@@ -93,7 +93,7 @@ pub(super) fn list_after(one: &One, voids: &Voids, members: &[MemberIndex]) -> A
         epoch: epoch.id,
         round,
         plan: plan(),
-        state: epoch.charter.start,
+        state: epoch.protocol.start,
         keys,
         sums,
     };
@@ -101,27 +101,27 @@ pub(super) fn list_after(one: &One, voids: &Voids, members: &[MemberIndex]) -> A
     Arc::new(MaskedList::new(document, threshold))
 }
 
-/// The sheet of all vectors for a list of all members.
-pub(super) fn sheet(one: &One) -> MaskedSheet {
-    sheet_of(one, &one.all())
+/// The manifest of all vectors for a list of all members.
+pub(super) fn manifest(one: &One) -> MaskedManifest {
+    manifest_of(one, &one.all())
 }
 
-/// The sheet of all vectors for a list of these members.
-pub(super) fn sheet_of(one: &One, members: &[MemberIndex]) -> MaskedSheet {
+/// The manifest of all vectors for a list of these members.
+pub(super) fn manifest_of(one: &One, members: &[MemberIndex]) -> MaskedManifest {
     let list = list(one, members);
     let authors = authors(&list).into_iter();
     let entries = authors.map(|by| vector(by.at(), list.root).entry(by));
-    MaskedSheet {
+    MaskedManifest {
         list: list.root,
         entries: entries.collect(),
     }
 }
 
-/// Signatures of all authors of a sheet of a round.
-pub(super) fn inclusions(one: &One, sheet: &MaskedSheet, round: u64) -> Inclusions {
-    let root = sheet.root();
-    let signed = sheet.authors().map(|by| {
-        let body = Body::Inclusion { sheet: root };
+/// Signatures of all authors of a manifest of a round.
+pub(super) fn inclusions(one: &One, manifest: &MaskedManifest, round: u64) -> Inclusions {
+    let root = manifest.root();
+    let signed = manifest.authors().map(|by| {
+        let body = Body::Inclusion { manifest: root };
         (by, one.sealed(by, round, 0, body).0.signature)
     });
     signed.collect()
@@ -138,15 +138,15 @@ pub(super) fn proposal_of(
     members: &[MemberIndex],
     change: impl FnOnce(&mut MaskedRound),
 ) -> Proposal {
-    let sheet = sheet_of(one, members);
+    let manifest = manifest_of(one, members);
     let mut round = MaskedRound {
         round: one.member.round(),
         plan: plan(),
-        state: one.epoch.charter.start,
-        list: sheet.list,
+        state: one.epoch.protocol.start,
+        list: manifest.list,
         ready: members.to_vec(),
-        sheet: sheet.root(),
-        inclusions: inclusions(one, &sheet, one.member.round()),
+        manifest: manifest.root(),
+        inclusions: inclusions(one, &manifest, one.member.round()),
     };
     change(&mut round);
     Proposal {
@@ -166,18 +166,18 @@ pub(super) fn answered(n: u16) -> One {
     one
 }
 
-/// A member of n that has answered the list of all members, and knows the sheet.
+/// A member of n that has answered the list of all members, and knows the manifest.
 pub(super) fn listed(n: u16) -> One {
     let mut one = answered(n);
-    one.hear_lead(1, Body::MaskedSheet(sheet(&one)));
+    one.hear_lead(1, Body::MaskedManifest(manifest(&one)));
     one
 }
 
 /// A member of n as after `listed`, with all vectors here and right.
 pub(super) fn signed(n: u16) -> One {
     let mut one = listed(n);
-    let (sheet, result) = (sheet(&one).root(), Ok(()));
-    one.step(Input::Done(Answer::Verified { sheet, result }));
+    let (manifest, result) = (manifest(&one).root(), Ok(()));
+    one.step(Input::Done(Answer::Verified { manifest, result }));
     one
 }
 
@@ -226,25 +226,25 @@ fn a_vector_is_masked_once_for_each_list_and_the_sum_is_durable_before() {
 #[test]
 fn a_sheet_is_signed_once_all_vectors_are_here_and_right() {
     let mut one = listed(4);
-    let root = sheet(&one).root();
+    let root = manifest(&one).root();
     let verifies = Effect::Work(Request::Verify {
         list: list(&one, &one.all()),
-        sheet: Arc::new(sheet(&one)),
+        manifest: Arc::new(manifest(&one)),
         holders: one.holders(1),
     });
-    // It stalls, and is asked for again after a beat.
-    let (sheet, result) = (root, Err(WorkError::Unavailable));
+    // It stalls, and is asked for again after a heartbeat.
+    let (manifest, result) = (root, Err(WorkError::Unavailable));
     assert_eq!(
-        one.step(Input::Done(Answer::Verified { sheet, result })),
+        one.step(Input::Done(Answer::Verified { manifest, result })),
         []
     );
     one.at(1000);
-    let again = Body::MaskedSheet(self::sheet(&one));
+    let again = Body::MaskedManifest(self::manifest(&one));
     assert_eq!(one.hear_lead(1, again), [verifies]);
     let result = Ok(());
-    let signs = one.sends(one.epoch.lead(1), 1, 0, Body::Inclusion { sheet });
+    let signs = one.sends(one.epoch.lead(1), 1, 0, Body::Inclusion { manifest });
     assert_eq!(
-        one.step(Input::Done(Answer::Verified { sheet, result })),
+        one.step(Input::Done(Answer::Verified { manifest, result })),
         [signs]
     );
 }
@@ -254,11 +254,11 @@ fn a_masked_round_is_voted_for_once_its_vectors_are_here_and_right() {
     let mut one = listed(4);
     let proposal = proposal(&one, |_| {});
     assert_eq!(one.propose(1, &proposal), []);
-    let (sheet, result) = (sheet(&one).root(), Ok(()));
-    let mut expected = vec![one.sends(one.epoch.lead(1), 1, 0, Body::Inclusion { sheet })];
+    let (manifest, result) = (manifest(&one).root(), Ok(()));
+    let mut expected = vec![one.sends(one.epoch.lead(1), 1, 0, Body::Inclusion { manifest })];
     expected.extend(one.notarizes(&proposal.block, CHECKED));
     assert_eq!(
-        one.step(Input::Done(Answer::Verified { sheet, result })),
+        one.step(Input::Done(Answer::Verified { manifest, result })),
         expected
     );
 }
@@ -267,12 +267,12 @@ fn a_masked_round_is_voted_for_once_its_vectors_are_here_and_right() {
 pub(super) fn a_masked_round_with_wrong_vectors_is_refused() {
     let mut one = listed(4);
     one.propose(1, &proposal(&one, |_| {}));
-    let sheet = sheet(&one).root();
+    let manifest = manifest(&one).root();
     let reason = Refusal::Work("a transcript is wrong".into());
     let expected = one.refuses_lead(1, reason);
     let result = Err(no("a transcript is wrong"));
     assert_eq!(
-        one.step(Input::Done(Answer::Verified { sheet, result })),
+        one.step(Input::Done(Answer::Verified { manifest, result })),
         expected
     );
 }
@@ -297,7 +297,7 @@ pub(super) fn messages_of_masked_rounds_are_refused_where_models_are_in_clear() 
     let expected = one.refuses_lead(1, Refusal::OtherMode);
     let clear = one.proposal_of(
         1,
-        &crate::message::Sheet {
+        &crate::message::RoundManifest {
             entries: vec![],
             scores: None,
         },
@@ -323,7 +323,7 @@ pub(super) fn a_list_that_is_too_small_or_without_a_group_is_refused() {
 pub(super) fn a_suspended_group_has_no_sum_and_a_list_without_another_group_is_refused() {
     let of = |suspended: &[usize]| {
         let groups = || vec![group(0..3), group(3..7)];
-        let epoch = epoch_with(7, 5, |charter| mask(charter, 7, groups()));
+        let epoch = epoch_with(7, 5, |protocol| mask(protocol, 7, groups()));
         let me = epoch.lead(0);
         let mut one = One::of(epoch, me);
         let rounds = (0..2).map(|at| if suspended.contains(&at) { 3 } else { 0 });
@@ -388,9 +388,9 @@ pub(super) fn a_list_that_is_no_part_of_the_one_before_is_refused() {
 pub(super) fn a_sheet_without_exactly_the_authors_is_refused() {
     let mut one = follower(4);
     one.hear_lead(1, Body::KeyList(key_list(&one, &one.all())));
-    let mut few = sheet(&one);
+    let mut few = manifest(&one);
     few.entries.pop();
-    refuses(one, Body::MaskedSheet(few), Refusal::OtherAuthors);
+    refuses(one, Body::MaskedManifest(few), Refusal::OtherAuthors);
 }
 
 #[test]
@@ -403,7 +403,7 @@ pub(super) fn a_masked_round_with_other_ready_members_is_refused() {
 #[test]
 pub(super) fn a_masked_round_from_another_state_is_refused() {
     let one = signed(4);
-    let (got, ours) = (Hash([1; 32]), one.epoch.charter.start);
+    let (got, ours) = (Hash([1; 32]), one.epoch.protocol.start);
     let other = proposal(&one, |round| round.state = got);
     let body = Body::Proposal(Box::new(other));
     refuses(one, body, Refusal::WrongState { got, ours });

@@ -2,18 +2,18 @@
 
 use super::masked::{group, mask};
 use super::masked_one::{
-    answered, contributed_by, follower, inclusions, key_list, keys, list, listed, prepare,
-    proposal, proposal_of, ready, refuses, sheet, sheet_of, signed, two_groups,
+    answered, contributed_by, follower, inclusions, key_list, keys, list, listed, manifest,
+    manifest_of, prepare, proposal, proposal_of, ready, refuses, signed, two_groups,
 };
 use super::one::*;
 use super::prelude::*;
 use super::table::epoch_with;
 use super::toy::{public, vector};
-use crate::charter::Epoch;
 use crate::effects::WorkError;
 use crate::identity::Strict;
 use crate::member::consensus::participation::ParticipationState;
-use crate::message::{Content, KeyList, Keys, MaskedRound, MaskedSheet, Proposal};
+use crate::message::{Content, KeyList, Keys, MaskedManifest, MaskedRound, Proposal};
+use crate::parameters::Epoch;
 
 /// One of these members that does not lead the first view.
 fn follows(epoch: &Epoch, some: impl IntoIterator<Item = u16>) -> MemberIndex {
@@ -38,11 +38,11 @@ fn proposes(proposal: Proposal) -> Body {
     Body::Proposal(Box::new(proposal))
 }
 
-/// The vectors of a sheet are asked for.
+/// The vectors of a manifest are asked for.
 fn verifies(one: &One, members: &[MemberIndex]) -> Effect {
     Effect::Work(Request::Verify {
         list: list(one, members),
-        sheet: Arc::new(sheet_of(one, members)),
+        manifest: Arc::new(manifest_of(one, members)),
         holders: one.holders(1),
     })
 }
@@ -54,7 +54,10 @@ fn a_list_and_a_sheet_of_another_member_than_the_lead_are_refused() {
     for nth in [0, 1] {
         let mut one = answered(4);
         let (wrong, lead) = (one.epoch.lead(2), one.name(1));
-        let said = [lists(&one, &one.all()), Body::MaskedSheet(sheet(&one))];
+        let said = [
+            lists(&one, &one.all()),
+            Body::MaskedManifest(manifest(&one)),
+        ];
         let body = said[nth].clone();
         let (kind, view) = (body.kind(), 1);
         let reason = Refusal::NotTheLead { kind, view, lead };
@@ -99,7 +102,7 @@ fn a_list_with_a_member_that_the_plan_does_not_name_is_refused() {
 /// Thirteen members, of whom three are a group: nine are a quorum.
 #[test]
 fn the_fifth_list_of_a_view_is_refused() {
-    let epoch = epoch_with(13, 5, |charter| mask(charter, 13, vec![group(0..3)]));
+    let epoch = epoch_with(13, 5, |protocol| mask(protocol, 13, vec![group(0..3)]));
     let me = follows(&epoch, 0..3);
     let mut one = contributed_by(epoch, me);
     for last in [13, 12, 11, 10] {
@@ -135,7 +138,7 @@ fn a_list_of_the_same_members_with_other_keys_is_refused() {
     refuses(one, Body::KeyList(list), Refusal::ListFollows);
 }
 
-// Vectors and sheets.
+// Vectors and manifests.
 
 #[test]
 fn who_lost_the_secret_behind_its_keys_sits_the_round_out() {
@@ -171,26 +174,26 @@ fn who_only_listens_masks_nothing_sends_no_vector_and_signs_no_sheet() {
 
     let mut one = listed(4);
     one.member.consensus.participation = ParticipationState::Outdated;
-    let (sheet, result) = (sheet(&one).root(), Ok(()));
-    let verified = Answer::Verified { sheet, result };
+    let (manifest, result) = (manifest(&one).root(), Ok(()));
+    let verified = Answer::Verified { manifest, result };
     assert_eq!(one.step(Input::Done(verified)), []);
 }
 
-/// The sheet of all with another vector of one member.
-fn foreign(one: &One, of: MemberIndex) -> MaskedSheet {
-    let mut sheet = sheet(one);
-    sheet.entries[of.at()] = vector(99, sheet.list).entry(of);
-    sheet
+/// The manifest of all with another vector of one member.
+fn foreign(one: &One, of: MemberIndex) -> MaskedManifest {
+    let mut manifest = manifest(one);
+    manifest.entries[of.at()] = vector(99, manifest.list).entry(of);
+    manifest
 }
 
 #[test]
 fn a_sheet_with_another_vector_in_place_of_the_own_one_is_not_signed() {
     let mut one = answered(4);
-    let sheet = foreign(&one, one.me);
-    assert_eq!(one.hear_lead(1, Body::MaskedSheet(sheet)), []);
+    let manifest = foreign(&one, one.me);
+    assert_eq!(one.hear_lead(1, Body::MaskedManifest(manifest)), []);
     let all = one.all();
     let mut one = answered(4);
-    let body = Body::MaskedSheet(self::sheet(&one));
+    let body = Body::MaskedManifest(self::manifest(&one));
     assert_eq!(one.hear_lead(1, body), [verifies(&one, &all)]);
 }
 
@@ -198,9 +201,9 @@ fn a_sheet_with_another_vector_in_place_of_the_own_one_is_not_signed() {
 fn a_second_sheet_for_a_list_is_not_signed_nor_voted_for() {
     let mut one = listed(4);
     let second = foreign(&one, one.others()[0]);
-    assert_eq!(one.hear_lead(1, Body::MaskedSheet(second.clone())), []);
+    assert_eq!(one.hear_lead(1, Body::MaskedManifest(second.clone())), []);
     let proposal = proposal(&one, |round| {
-        round.sheet = second.root();
+        round.manifest = second.root();
         round.inclusions = inclusions(&one, &second, 1);
     });
     assert_eq!(one.propose(1, &proposal), []);
@@ -215,10 +218,10 @@ fn a_masked_round_is_refused_where_models_are_in_clear() {
     let round = MaskedRound {
         round: 1,
         plan: plan(),
-        state: one.epoch.charter.start,
+        state: one.epoch.protocol.start,
         list: Hash([1; 32]),
         ready: one.all(),
-        sheet: Hash([2; 32]),
+        manifest: Hash([2; 32]),
         inclusions: Inclusions::default(),
     };
     let block = one.block(1, one.epoch.id, Content::Masked(round));
@@ -235,7 +238,7 @@ fn a_masked_round_of_another_number_or_plan_is_refused() {
     let one = signed(4);
     let other = proposal(&one, |round| {
         round.round = 2;
-        round.inclusions = inclusions(&one, &sheet(&one), 2);
+        round.inclusions = inclusions(&one, &manifest(&one), 2);
     });
     let (got, now) = (2, 1);
     refuses(one, proposes(other), Refusal::WrongRound { got, now });
@@ -262,24 +265,24 @@ fn a_masked_round_with_the_sheet_of_another_list_is_refused() {
     let mut one = contributed_by(epoch, me);
     let (all, few) = (one.all(), members(0..6));
     one.hear_lead(1, lists(&one, &all));
-    one.hear_lead(1, Body::MaskedSheet(sheet_of(&one, &all)));
+    one.hear_lead(1, Body::MaskedManifest(manifest_of(&one, &all)));
     one.hear_lead(1, lists(&one, &few));
-    let sheet = sheet_of(&one, &all);
+    let manifest = manifest_of(&one, &all);
     let other = proposal_of(&one, &few, |round| {
-        round.sheet = sheet.root();
-        round.inclusions = inclusions(&one, &sheet, 1);
+        round.manifest = manifest.root();
+        round.inclusions = inclusions(&one, &manifest, 1);
     });
     refuses(one, proposes(other), Refusal::OtherAuthors);
 }
 
-/// A member of seven in two groups that knows the list and the sheet of all others.
+/// A member of seven in two groups that knows the list and the manifest of all others.
 fn left_out() -> (One, Vec<MemberIndex>) {
     let epoch = two_groups();
     let me = follows(&epoch, 3..7);
     let mut one = contributed_by(epoch, me);
     let others = one.others();
     one.hear_lead(1, lists(&one, &others));
-    one.hear_lead(1, Body::MaskedSheet(sheet_of(&one, &others)));
+    one.hear_lead(1, Body::MaskedManifest(manifest_of(&one, &others)));
     (one, others)
 }
 
@@ -299,15 +302,15 @@ fn a_masked_round_without_a_member_with_a_receipt_is_refused_by_it() {
 #[test]
 fn a_masked_round_of_fewer_members_than_agreed_is_refused() {
     // A quorum of five can open sums, and six are agreed.
-    let epoch = epoch_with(7, 5, |charter| {
-        mask(charter, 7, vec![group(0..3)]);
-        charter.min_contributions = 6;
+    let epoch = epoch_with(7, 5, |protocol| {
+        mask(protocol, 7, vec![group(0..3)]);
+        protocol.min_contributions = 6;
     });
     let me = follows(&epoch, 0..3);
     let mut one = contributed_by(epoch, me);
     let some = members(0..5);
     one.hear_lead(1, lists(&one, &some));
-    one.hear_lead(1, Body::MaskedSheet(sheet_of(&one, &some)));
+    one.hear_lead(1, Body::MaskedManifest(manifest_of(&one, &some)));
     let (entries, needed) = (5, 6);
     let block = proposal_of(&one, &some, |_| {});
     refuses(
@@ -320,12 +323,12 @@ fn a_masked_round_of_fewer_members_than_agreed_is_refused() {
 #[test]
 fn a_masked_round_without_too_many_members_waits_for_patience() {
     // Of six members four are a quorum, and one may be missing.
-    let epoch = epoch_with(6, 5, |charter| mask(charter, 6, vec![group(0..3)]));
+    let epoch = epoch_with(6, 5, |protocol| mask(protocol, 6, vec![group(0..3)]));
     let me = follows(&epoch, 0..3);
     let mut one = contributed_by(epoch, me);
     let some = members(0..4);
     one.hear_lead(1, lists(&one, &some));
-    one.hear_lead(1, Body::MaskedSheet(sheet_of(&one, &some)));
+    one.hear_lead(1, Body::MaskedManifest(manifest_of(&one, &some)));
     let block = proposal_of(&one, &some, |_| {});
     assert_eq!(one.propose(1, &block), []);
     one.now = Time::ZERO + one.epoch.patience();

@@ -5,12 +5,14 @@ use super::one::One;
 use super::prelude::*;
 use super::table::{TestFederation, epoch_declaring};
 use crate::certificate::Verdict;
-use crate::charter::{Charter, Epoch, Masked, Noise, Privacy, Real, Release, Sums, Unit};
+use crate::parameters::{
+    Epoch, Masked, Noise, Privacy, ProtocolParameters, Real, Release, Sums, Unit,
+};
 use crate::roster::quorum;
 
-/// A charter of n members with noise, and sums of so many authors at least.
-fn noise(charter: &mut Charter, n: u16, fewest: u16) {
-    charter.privacy = Privacy::Masked(Masked {
+/// A parameter set of n members with noise, and sums of so many authors at least.
+fn noise(protocol: &mut ProtocolParameters, n: u16, fewest: u16) {
+    protocol.privacy = Privacy::Masked(Masked {
         colluders: 1,
         shows: Vec::new(),
         smallest_sum: fewest,
@@ -22,18 +24,18 @@ fn noise(charter: &mut Charter, n: u16, fewest: u16) {
             delta: Real::new(1e-5),
         }),
     });
-    charter.min_contributions = (quorum(n.into()) as u16).max(fewest);
+    protocol.min_contributions = (quorum(n.into()) as u16).max(fewest);
 }
 
 pub(super) fn noised(n: u16, rounds: u64, fewest: u16) -> Arc<Epoch> {
     let rows = vec![10; n.into()];
-    epoch_declaring(n, rounds, &rows, |charter| noise(charter, n, fewest))
+    epoch_declaring(n, rounds, &rows, |protocol| noise(protocol, n, fewest))
 }
 
 /// Four members are left of more, and a sum has five authors at least.
 fn too_few() -> Arc<Epoch> {
     let mut epoch = (*noised(4, 5, 4)).clone();
-    if let Privacy::Masked(masked) = &mut epoch.charter.privacy {
+    if let Privacy::Masked(masked) = &mut epoch.protocol.privacy {
         masked.smallest_sum = 5;
     }
     Arc::new(epoch)
@@ -78,7 +80,9 @@ fn noised_rounds_go_on_without_a_member_and_with_it_again() {
 fn with_too_few_ready_members_a_noised_round_waits_and_says_who_is_missing() {
     let mut table = TestFederation::of(noised(4, 2, 4), false);
     table.kill(3);
-    table.pass_while(60, |table| table.now < Time::ZERO + table.epoch.beat() * 50);
+    table.pass_while(60, |table| {
+        table.now < Time::ZERO + table.epoch.heartbeat() * 50
+    });
     let missing = Report::GroupsIncomplete {
         round: 1,
         members: vec![MemberIndex(3)],

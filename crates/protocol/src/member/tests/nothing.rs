@@ -20,13 +20,13 @@ fn report(one: &One) -> Effect {
 
 /// The member says to these that it has nothing for a round.
 fn says(one: &One, members: &[MemberIndex], round: u64) -> Vec<Effect> {
-    let says = |&to: &MemberIndex| one.sends(to, round, 0, Body::Nothing);
+    let says = |&to: &MemberIndex| one.sends(to, round, 0, Body::Abstain);
     members.iter().map(says).collect()
 }
 
 /// Another member says that it has nothing for a round.
 fn hears(one: &mut One, from: MemberIndex, round: u64) -> Vec<Effect> {
-    one.hear(from, round, 0, Body::Nothing)
+    one.hear(from, round, 0, Body::Abstain)
 }
 
 /// The lead is at work.
@@ -45,9 +45,9 @@ fn a_member_whose_training_failed_says_so_to_all_and_again_every_few_beats() {
     let mut expected = vec![report(&one)];
     expected.extend(says(&one, &one.others(), 1));
     assert_eq!(fails(&mut one), expected);
-    for beat in 1..=3 {
-        assert_eq!(one.pass(1000 * beat), []);
-        goes_on(&mut one, beat);
+    for heartbeat in 1..=3 {
+        assert_eq!(one.pass(1000 * heartbeat), []);
+        goes_on(&mut one, heartbeat);
     }
     assert_eq!(one.pass(4000), says(&one, &one.others(), 1));
     // A member that comes back is told at once.
@@ -99,7 +99,7 @@ fn a_set_with_fewer_than_the_fewest_entries_is_not_closed_though_nothing_more_co
     for member in [one.others()[1], one.others()[2]] {
         assert_eq!(hears(&mut one, member, 1), [known(member, 1)]);
     }
-    let closes = one.publishes(1, 1, one.bundle(&[one.me, one.others()[0]]));
+    let closes = one.publishes(1, 1, one.contribution_list(&[one.me, one.others()[0]]));
     assert!(!one.pass(30_000).contains(&closes));
 }
 
@@ -125,10 +125,13 @@ fn who_had_nothing_is_waited_for_in_the_next_round() {
         }
         one.hold_all();
         let authors = one.without(missing);
-        one.hear_lead(1, one.bundle(&authors));
+        one.hear_lead(1, one.contribution_list(&authors));
         one.finish_round(&authors);
         assert_eq!(one.member.round(), 2);
-        assert_eq!(one.member.lead_timing().waiting().excused(missing), !said);
+        assert_eq!(
+            one.member.lead_timing().waiting().marked_absent(missing),
+            !said
+        );
     }
 }
 
@@ -140,7 +143,7 @@ fn what_is_said_early_counts_for_its_round_and_what_is_said_late_for_none() {
     assert_eq!(hears(&mut one, missing, 3), []);
     assert!(!one.member.lead_timing().waiting().sits_out(missing));
     one.hold_all();
-    one.hear_lead(1, one.bundle(&one.all()));
+    one.hear_lead(1, one.contribution_list(&one.all()));
     one.finish_round(&one.all());
     assert!(one.member.lead_timing().waiting().sits_out(missing));
     assert_eq!(hears(&mut one, missing, 1), []);
@@ -150,7 +153,7 @@ fn what_is_said_early_counts_for_its_round_and_what_is_said_late_for_none() {
 fn over_without(one: &mut One, after: Duration) -> Option<(u64, Option<Duration>, Duration)> {
     one.now = Time::ZERO + after;
     let authors = one.others();
-    one.hear_lead(1, one.bundle(&authors));
+    one.hear_lead(1, one.contribution_list(&authors));
     let effects = one.finish_round(&authors);
     let mut late = effects.into_iter().filter_map(|effect| match effect {
         Effect::Report(Report::Late { round, ready, over }) => Some((round, ready, over)),
@@ -191,20 +194,20 @@ fn a_member_that_is_late_learns_by_how_much() {
 
 #[test]
 fn who_is_left_out_against_a_receipt_is_told_so_and_keeps_it() {
-    // With and without its own signature for the round's sheet, and with the receipt of an earlier lead alone.
+    // With and without its own signature for the round's manifest, and with the receipt of an earlier lead alone.
     for (signs, view) in [(true, 1), (false, 1), (false, 2)] {
         let mut one = One::follower(4).contributed();
         let entry = one.entry(one.me).id;
         one.hear_lead(1, Body::Receipt { entry });
         if signs {
             one.hold_all();
-            one.hear_lead(1, one.bundle(&one.all()));
+            one.hear_lead(1, one.contribution_list(&one.all()));
         }
         if view == 2 {
             one.skip(1);
         }
         let authors = one.others();
-        one.hear_lead(view, one.bundle(&authors));
+        one.hear_lead(view, one.contribution_list(&authors));
         let effects = one.finish_round(&authors);
         let mut told = effects.iter().filter_map(|effect| match effect {
             Effect::Report(report @ (Report::ReceiptUnkept { .. } | Report::Late { .. })) => {

@@ -6,13 +6,14 @@ use std::cell::RefCell;
 use super::prelude::*;
 use super::table::{BLOB, epoch, key, trained};
 use crate::certificate::{Certificate, Checked, Verdict, Vote};
-use crate::charter::privacy::Voids;
-use crate::charter::{Epoch, Verification};
 use crate::effects::{Case, Planned, Trained, WorkError};
 use crate::identity::{Signature, Strict};
 use crate::message::{
-    Block, Bundle, Content, Contribution, Entry, Learning, Proposal, Sheet, SyncResponse,
+    Block, Content, Contribution, ContributionList, Entry, Learning, Proposal, RoundManifest,
+    SyncResponse,
 };
+use crate::parameters::privacy::Voids;
+use crate::parameters::{Epoch, Verification};
 
 pub(super) const SEED: [u8; 32] = [7; 32];
 /// What a vote for a learning block says was checked.
@@ -61,7 +62,7 @@ impl One {
         me: MemberIndex,
         records: Vec<Record>,
     ) -> (Self, Vec<Effect>) {
-        let (before, _) = envelope::seal(&epoch, &key(me.0), 0, 0, me, Body::Nullify);
+        let (before, _) = envelope::sign(&epoch, &key(me.0), 0, 0, me, Body::Nullify);
         let records = [Record::Contributed(before)].into_iter().chain(records);
         let records = records.collect();
         Self::start(epoch, me, Start::Kept(records))
@@ -106,11 +107,11 @@ impl One {
         self
     }
 
-    /// Signs for the sheet of all entries, and holds all models of round 1.
+    /// Signs for the manifest of all entries, and holds all models of round 1.
     pub(super) fn signed(self) -> Self {
         let mut one = self.contributed();
         one.hold_all();
-        one.hear_lead(1, one.bundle(&one.all()));
+        one.hear_lead(1, one.contribution_list(&one.all()));
         one
     }
 
@@ -119,7 +120,7 @@ impl One {
         let mut one = self.contributed();
         one.hold_all();
         let authors = one.without(absent);
-        one.hear_lead(1, one.bundle(&authors));
+        one.hear_lead(1, one.contribution_list(&authors));
         one.finish_round(&authors);
         one.contributed()
     }
@@ -167,7 +168,7 @@ impl One {
     }
 
     pub(super) fn add_certificate(&mut self, certificate: &Certificate) -> Vec<Effect> {
-        self.read(&envelope::seal_certificate(&self.epoch, certificate))
+        self.read(&envelope::sign_certificate(&self.epoch, certificate))
     }
 
     /// The nullification of a view arrives.
@@ -336,7 +337,7 @@ impl One {
 
     pub(super) fn trained(&self, member: MemberIndex) -> Trained {
         let mut trained = trained(blob(member));
-        let shown = self.epoch.charter.shows_names();
+        let shown = self.epoch.protocol.shows_names();
         trained.fields.member = shown.then_some(member);
         trained
     }
@@ -364,21 +365,25 @@ impl One {
         entries
     }
 
-    pub(super) fn bundle(&self, authors: &[MemberIndex]) -> Body {
+    pub(super) fn contribution_list(&self, authors: &[MemberIndex]) -> Body {
         let entries = self.entries(authors);
-        Body::Bundle(Bundle { entries })
+        Body::ContributionList(ContributionList { entries })
     }
 
-    pub(super) fn sheet(&self, authors: &[MemberIndex]) -> Sheet {
+    pub(super) fn manifest(&self, authors: &[MemberIndex]) -> RoundManifest {
         let (entries, scores) = (self.entries(authors), None);
-        Sheet { entries, scores }
+        RoundManifest { entries, scores }
     }
 
     /// The inclusions of these members.
-    pub(super) fn inclusions(&self, sheet: &Sheet, signers: &[MemberIndex]) -> Inclusions {
-        let (round, sheet) = (self.member.rounds.round.number, sheet.root());
+    pub(super) fn inclusions(
+        &self,
+        manifest: &RoundManifest,
+        signers: &[MemberIndex],
+    ) -> Inclusions {
+        let (round, manifest) = (self.member.rounds.round.number, manifest.root());
         let sign = |&by: &MemberIndex| -> (MemberIndex, Signature) {
-            let (message, _) = self.sealed(by, round, 0, Body::Inclusion { sheet });
+            let (message, _) = self.sealed(by, round, 0, Body::Inclusion { manifest });
             (by, message.signature)
         };
         signers.iter().map(sign).collect()
@@ -386,21 +391,21 @@ impl One {
 
     /// A proposal that stands on the last final block, with the entries of these members.
     pub(super) fn proposal(&self, view: u64, authors: &[MemberIndex]) -> Proposal {
-        self.proposal_of(view, &self.sheet(authors), authors)
+        self.proposal_of(view, &self.manifest(authors), authors)
     }
 
     pub(super) fn proposal_of(
         &self,
         view: u64,
-        sheet: &Sheet,
+        manifest: &RoundManifest,
         signers: &[MemberIndex],
     ) -> Proposal {
         let round = self.member.rounds.round.number;
         let learning = Learning {
             round,
             plan: plan(),
-            sheet: sheet.root(),
-            inclusions: self.inclusions(sheet, signers),
+            manifest: manifest.root(),
+            inclusions: self.inclusions(manifest, signers),
             decision: b"decision".to_vec(),
             outcome: outcome(),
         };
@@ -435,15 +440,20 @@ impl One {
     /// The case of a proposal without scores.
     pub(super) fn case(&self, proposal: &Proposal) -> Case {
         let learning = proposal.block.learning().unwrap();
-        let sheet = self
+        let manifest = self
             .member
             .rounds
             .round
-            .sheets
-            .get(&learning.sheet)
+            .manifests
+            .get(&learning.manifest)
             .unwrap();
         let decision = learning.decision.clone().into();
-        Case::new(learning.round, learning.sheet, sheet.clone(), decision)
+        Case::new(
+            learning.round,
+            learning.manifest,
+            manifest.clone(),
+            decision,
+        )
     }
 
     /// A certificate with votes of others where there are enough.
@@ -488,7 +498,7 @@ impl One {
         view: u64,
         body: Body,
     ) -> (Message, Bytes) {
-        envelope::seal(&self.epoch, &key(by.0), round, view, by, body)
+        envelope::sign(&self.epoch, &key(by.0), round, view, by, body)
     }
 
     /// The nonce of its nth question.

@@ -6,20 +6,20 @@ use super::one::*;
 use super::prelude::*;
 use crate::certificate::Verdict;
 use crate::effects::WorkError;
-use crate::message::{Bundle, Phase, Proposal, Sheet};
+use crate::message::{ContributionList, Phase, Proposal, RoundManifest};
 
 #[test]
 pub(super) fn a_round_with_fewer_than_the_fewest_entries_is_refused() {
-    // A bundle this short is not kept, so the sheet is put there.
+    // A contribution list this short is not kept, so the manifest is put there.
     let mut one = One::follower(4).signed();
     let few = &one.all()[..2];
-    let sheet = one.sheet(few);
-    let proposal = one.proposal_of(1, &sheet, few);
+    let manifest = one.manifest(few);
+    let proposal = one.proposal_of(1, &manifest, few);
     one.member
         .rounds
         .round
-        .sheets
-        .keep(sheet.root(), sheet.into(), 1, 3);
+        .manifests
+        .keep(manifest.root(), manifest.into(), 1, 3);
     let (entries, needed) = (2, 3);
     let reason = Refusal::TooFewEntries { entries, needed };
     assert_eq!(one.propose(1, &proposal), one.refuses_lead(1, reason));
@@ -34,7 +34,7 @@ pub(super) fn three_of_five() -> (One, Proposal) {
     one.hear_lead(1, Body::Receipt { entry });
     let mut authors = vec![one.me, one.epoch.lead(1), one.epoch.lead(2)];
     authors.sort_unstable();
-    one.hear_lead(1, one.bundle(&authors));
+    one.hear_lead(1, one.contribution_list(&authors));
     let proposal = one.proposal(1, &authors);
     assert_eq!(one.propose(1, &proposal), []);
     (one, proposal)
@@ -55,7 +55,7 @@ pub(super) fn a_proposal_without_enough_entries_waits_for_patience() {
 #[test]
 pub(super) fn an_excused_member_does_not_count_as_missing() {
     let (mut one, proposal) = three_of_five();
-    // One may be missing anyway; the other is excused.
+    // One may be missing anyway; the other is marked absent.
     let peer = one.epoch.lead(3);
     let check = checks(one.case(&proposal), one.holders(1));
     // A link that is down does not excuse by itself.
@@ -66,20 +66,20 @@ pub(super) fn an_excused_member_does_not_count_as_missing() {
 
 #[test]
 pub(super) fn of_few_participants_none_may_be_missing_unless_excused() {
-    for excused in [true, false] {
+    for marked_absent in [true, false] {
         let mut one = One::follower(4);
         let other = one.epoch.lead(2);
         let mut named = vec![one.me, other];
         named.sort_unstable();
         one.plan_with(|plan| plan.participants = Some(named));
         one.train();
-        one.hear_lead(1, one.bundle(&[one.me]));
-        if excused {
+        one.hear_lead(1, one.contribution_list(&[one.me]));
+        if marked_absent {
             one.member.rounds.absences.set(other, 2);
         }
         let proposal = one.proposal(1, &[one.me]);
         let check = checks(one.case(&proposal), one.holders(1));
-        let expected = if excused { vec![check] } else { vec![] };
+        let expected = if marked_absent { vec![check] } else { vec![] };
         assert_eq!(one.propose(1, &proposal), expected);
     }
 }
@@ -90,7 +90,7 @@ pub(super) fn a_round_without_entries_waits_for_patience_though_all_are_excused(
     let peer = one.epoch.lead(2);
     one.plan_with(|plan| plan.participants = Some(vec![peer]));
     one.member.rounds.absences.set(peer, 2);
-    one.hear_lead(1, one.bundle(&[]));
+    one.hear_lead(1, one.contribution_list(&[]));
     let proposal = one.proposal(1, &[]);
     assert_eq!(one.propose(1, &proposal), []);
     one.now = Time::ZERO + one.epoch.patience();
@@ -102,7 +102,7 @@ pub(super) fn a_round_without_entries_waits_for_patience_though_all_are_excused(
 /// A member with a proposal of view 1 that lacks its own entry.
 fn without_mine() -> (One, Proposal) {
     let mut one = One::follower(4).contributed();
-    one.hear_lead(1, one.bundle(&one.others()));
+    one.hear_lead(1, one.contribution_list(&one.others()));
     let proposal = one.proposal(1, &one.others());
     (one, proposal)
 }
@@ -223,8 +223,8 @@ pub(super) fn work_that_lacks_a_model_is_tried_again_after_a_beat() {
 pub(super) fn a_sheet_with_other_scores_has_another_root() {
     let one = One::follower(4);
     let (entries, scores) = (one.entries(&one.all()), Some(vec![vec![0.0; 4]; 4]));
-    let scored = Sheet { entries, scores };
-    assert_ne!(scored.root(), one.sheet(&one.all()).root());
+    let scored = RoundManifest { entries, scores };
+    assert_ne!(scored.root(), one.manifest(&one.all()).root());
 }
 
 #[test]
@@ -236,11 +236,11 @@ pub(super) fn a_member_missing_in_the_last_round_is_excused_in_the_next() {
         let mut one = one.without_in_round_1(absent);
         let mut authors = vec![one.me, one.epoch.lead(1), one.epoch.lead(2)];
         authors.sort_unstable();
-        one.hear_lead(2, one.bundle(&authors));
+        one.hear_lead(2, one.contribution_list(&authors));
         let proposal = one.proposal(2, &authors);
         let check = checks(one.case(&proposal), one.holders(2));
-        let excused = !authors.contains(&absent);
-        let expected = if excused { vec![check] } else { vec![] };
+        let marked_absent = !authors.contains(&absent);
+        let expected = if marked_absent { vec![check] } else { vec![] };
         assert_eq!(one.propose(2, &proposal), expected);
     }
 }
@@ -248,13 +248,13 @@ pub(super) fn a_member_missing_in_the_last_round_is_excused_in_the_next() {
 #[test]
 pub(super) fn models_that_were_fetched_to_check_a_proposal_are_held() {
     let mut one = One::follower(4).contributed();
-    let hold = one.hear_lead(1, one.bundle(&one.all()));
+    let hold = one.hear_lead(1, one.contribution_list(&one.all()));
     assert!(matches!(hold[..], [Effect::Work(Request::Hold { .. })]));
     let proposal = one.proposal(1, &one.all());
     one.propose(1, &proposal);
     let effects = one.check(&proposal, Ok(()));
-    let sheet = one.sheet(&one.all()).root();
-    let inclusion = one.sends(one.epoch.lead(1), 1, 0, Body::Inclusion { sheet });
+    let manifest = one.manifest(&one.all()).root();
+    let inclusion = one.sends(one.epoch.lead(1), 1, 0, Body::Inclusion { manifest });
     let settle = settles(one.case(&proposal), one.holders(1));
     let both = [
         vec![inclusion.clone(), settle.clone()],
@@ -265,11 +265,11 @@ pub(super) fn models_that_were_fetched_to_check_a_proposal_are_held() {
 
 #[test]
 fn a_judged_sheet_is_kept_when_leads_send_more_sheets() {
-    // It does not have the models, so as lead it does not take the sheet over.
+    // It does not have the models, so as lead it does not take the manifest over.
     let mut one = One::follower(4).contributed();
-    one.hear_lead(1, one.bundle(&one.all()));
+    one.hear_lead(1, one.contribution_list(&one.all()));
     one.propose(1, &one.proposal(1, &one.all()));
-    let root = one.sheet(&one.all()).root();
+    let root = one.manifest(&one.all()).root();
     for view in 1..40 {
         one.skip(view);
         for invented in 0..3 {
@@ -277,9 +277,14 @@ fn a_judged_sheet_is_kept_when_leads_send_more_sheets() {
             entries[0].fields.coalition = Some(view as u32 * 3 + invented);
             let lead = one.epoch.lead(view + 1);
             if lead != one.me {
-                one.hear(lead, 1, view + 1, Body::Bundle(Bundle { entries }));
+                one.hear(
+                    lead,
+                    1,
+                    view + 1,
+                    Body::ContributionList(ContributionList { entries }),
+                );
             }
         }
     }
-    assert!(one.member.rounds.round.sheets.get(&root).is_some());
+    assert!(one.member.rounds.round.manifests.get(&root).is_some());
 }

@@ -41,7 +41,7 @@ fn signs_nothing(one: &mut One) {
     one.plan();
     assert_eq!(one.train(), []);
     one.hold_all();
-    assert_eq!(one.hear_lead(1, one.bundle(&one.all())), []);
+    assert_eq!(one.hear_lead(1, one.contribution_list(&one.all())), []);
     let proposal = one.proposal(1, &one.all());
     one.propose(1, &proposal);
     one.check(&proposal, Ok(()));
@@ -141,12 +141,12 @@ fn an_own_signature_in_a_final_block_shows_that_a_journal_is_an_older_copy() {
         up(&mut one, x);
         let mut blocks = chain(&one, 2);
         if kind == "inclusion" {
-            let sheet = one.sheet(&one.all());
+            let manifest = one.manifest(&one.all());
             let Content::Learning(learning) = &mut blocks[0].content else {
                 panic!("a round")
             };
-            learning.sheet = sheet.root();
-            learning.inclusions = one.inclusions(&sheet, &one.all());
+            learning.manifest = manifest.root();
+            learning.inclusions = one.inclusions(&manifest, &one.all());
             blocks[1].parent = blocks[0].hash();
         }
         let voters = match kind {
@@ -183,7 +183,7 @@ fn own_signatures_that_the_journal_holds_show_nothing() {
     let contributed = one.sealed(one.me, 1, 0, Body::Contribution(one.contribution(one.me)));
     let authors = one.all();
     one.hold_all();
-    one.hear_lead(1, one.bundle(&authors));
+    one.hear_lead(1, one.contribution_list(&authors));
     let proposal = one.proposal(1, &authors);
     let block = proposal.block.hash();
     let finalized = one.sealed(one.me, 0, 1, Body::Finalize { block });
@@ -236,7 +236,7 @@ fn evidence_against_itself_shows_that_a_journal_is_an_older_copy() {
     let block = Hash::of(b"a block");
     let (finalize, _) = one.sealed(me, 0, 1, Body::Finalize { block });
     let evidence = Evidence::of(&nullify, &finalize).unwrap();
-    let effects = one.read(&envelope::seal_evidence(&one.epoch, &evidence));
+    let effects = one.read(&envelope::sign_evidence(&one.epoch, &evidence));
     let expected = [
         &notices(vote(Kind::Finalize, 1))[..],
         &one.accuses(&nullify, &finalize),
@@ -248,15 +248,15 @@ fn evidence_against_itself_shows_that_a_journal_is_an_older_copy() {
     let (nullify, _) = one.sealed(x, 0, 1, Body::Nullify);
     let (finalize, _) = one.sealed(x, 0, 1, Body::Finalize { block });
     let evidence = Evidence::of(&nullify, &finalize).unwrap();
-    let effects = one.read(&envelope::seal_evidence(&one.epoch, &evidence));
+    let effects = one.read(&envelope::sign_evidence(&one.epoch, &evidence));
     assert_eq!(effects, one.accuses(&nullify, &finalize));
 }
 
 #[test]
 fn a_member_with_an_outdated_journal_repeats_nothing_and_does_not_sign_for_sheets() {
-    // It waits for the models of a sheet for which it would sign, and repeats its contribution.
+    // It waits for the models of a manifest for which it would sign, and repeats its contribution.
     let mut one = One::follower(4).contributed();
-    assert_ne!(one.hear_lead(1, one.bundle(&one.all())), []);
+    assert_ne!(one.hear_lead(1, one.contribution_list(&one.all())), []);
     let me = one.me;
     let block = Hash::of(b"a block");
     one.hear(me, 0, 1, Body::Finalize { block });

@@ -1,4 +1,4 @@
-//! The lead: decision, outcome, proposal, and sheets taken over from earlier views.
+//! The lead: decision, outcome, proposal, and manifests taken over from earlier views.
 
 use super::lead::{admits, with};
 use super::one::*;
@@ -9,14 +9,14 @@ use crate::effects::{Case, WorkError};
 use crate::message::{Phase, Proposal};
 
 fn case(one: &One, authors: &[MemberIndex]) -> Case {
-    let (sheet, decision) = (one.sheet(authors), b"decision".to_vec());
-    let root = sheet.root();
-    Case::new(1, root, sheet.into(), decision.into())
+    let (manifest, decision) = (one.manifest(authors), b"decision".to_vec());
+    let root = manifest.root();
+    Case::new(1, root, manifest.into(), decision.into())
 }
 
 fn decided(one: &mut One, result: Result<Vec<u8>, WorkError>) -> Vec<Effect> {
-    let sheet = one.sheet(&one.all()).root();
-    one.step(Input::Done(Answer::Decided { sheet, result }))
+    let manifest = one.manifest(&one.all()).root();
+    one.step(Input::Done(Answer::Decided { manifest, result }))
 }
 
 fn settled(one: &mut One, result: Result<Hash, WorkError>) -> Vec<Effect> {
@@ -34,9 +34,9 @@ fn deciding(one: &mut One, view: u64) {
     for other in one.others() {
         one.take_in(other);
     }
-    let sheet = one.sheet(&one.all()).root();
+    let manifest = one.manifest(&one.all()).root();
     for other in one.others() {
-        one.hear(other, 1, 0, Body::Inclusion { sheet });
+        one.hear(other, 1, 0, Body::Inclusion { manifest });
     }
     assert_eq!(one.member.view(), view);
 }
@@ -62,9 +62,12 @@ pub(super) fn after_the_decision_the_outcome_is_computed_and_the_proposal_durabl
         case: case(&one, &one.all()),
         holders: one.others(),
     });
-    // A decision on another sheet is ignored.
-    let (sheet, result) = (Hash::of(b"another"), Ok(b"decision".to_vec()));
-    assert_eq!(one.step(Input::Done(Answer::Decided { sheet, result })), []);
+    // A decision on another manifest is ignored.
+    let (manifest, result) = (Hash::of(b"another"), Ok(b"decision".to_vec()));
+    assert_eq!(
+        one.step(Input::Done(Answer::Decided { manifest, result })),
+        []
+    );
     let ours = Ok(b"decision".to_vec());
     assert_eq!(decided(&mut one, ours.clone()), [settle]);
     assert_eq!(decided(&mut one, ours), []);
@@ -143,20 +146,20 @@ pub(super) fn a_proposal_carries_the_certificate_of_the_last_final_block() {
         one.hear(other, 2, 0, Body::Contribution(one.contribution(other)));
         one.admit(other, Ok(()));
     }
-    let sheet = one.sheet(&one.all());
-    let root = sheet.root();
+    let manifest = one.manifest(&one.all());
+    let root = manifest.root();
     for other in one.others() {
-        one.hear(other, 2, 0, Body::Inclusion { sheet: root });
+        one.hear(other, 2, 0, Body::Inclusion { manifest: root });
     }
     let result = Ok(b"decision".to_vec());
     one.step(Input::Done(Answer::Decided {
-        sheet: root,
+        manifest: root,
         result,
     }));
     let proposal = one.proposal(2, &one.all());
     assert!(proposal.parent.is_some());
     let decision = b"decision".to_vec().into();
-    let case = Case::new(2, root, sheet.into(), decision).id();
+    let case = Case::new(2, root, manifest.into(), decision).id();
     let result = Ok(outcome());
     let effects = one.step(Input::Done(Answer::Settled { case, result }));
     assert_eq!(effects, proposes(&one, 2, &proposal, CHECKED));
@@ -175,7 +178,7 @@ pub(super) fn a_notarised_block_that_is_not_final_after_d_gets_an_empty_one_on_t
         one.leading_report(2, Phase::Waiting),
     ];
     assert_eq!(effects[effects.len() - 3..], expected);
-    // The failed view doubled D, so a beat falls before its end.
+    // The failed view doubled D, so a heartbeat falls before its end.
     let finalize = Body::Finalize { block };
     let lead = one.epoch.lead(1);
     let expected = [
@@ -200,7 +203,7 @@ pub(super) fn a_waiting_lead_continues_when_the_block_is_final() {
     assert!(effects.contains(&one.leading_report(2, Phase::Collecting)));
 }
 
-/// The lead of view 2, in view 1, in which the sheet of all members was proposed. It holds all
+/// The lead of view 2, in view 1, in which the manifest of all members was proposed. It holds all
 /// models, or only its own.
 fn proposed(holds: bool) -> One {
     let one = One::leading(4, 2);
@@ -208,7 +211,7 @@ fn proposed(holds: bool) -> One {
         one.signed()
     } else {
         let mut one = one.contributed();
-        one.hear_lead(1, one.bundle(&one.all()));
+        one.hear_lead(1, one.contribution_list(&one.all()));
         one
     };
     one.propose(1, &one.proposal(1, &one.all()));
@@ -222,10 +225,10 @@ pub(super) fn a_sheet_that_was_proposed_is_taken_over_with_its_inclusions() {
     let mut expected = one.leaves_by(&nullified);
     expected.extend([
         one.progress(2, Phase::Collecting, 0),
-        one.publishes(1, 2, one.bundle(&one.all())),
+        one.publishes(1, 2, one.contribution_list(&one.all())),
         Effect::Work(Request::Decide {
             round: 1,
-            sheet: one.sheet(&one.all()).into(),
+            manifest: one.manifest(&one.all()).into(),
             holders: one.others(),
         }),
         one.leading_report(2, Phase::Deciding),
@@ -317,7 +320,7 @@ pub(super) fn a_sheet_that_lacks_a_receipt_of_the_view_is_not_taken_over() {
     let x = one.others().into_iter().find(|&x| x != one.epoch.lead(1));
     let x = x.unwrap();
     let authors = one.without(x);
-    one.hear_lead(1, one.bundle(&authors));
+    one.hear_lead(1, one.contribution_list(&authors));
     one.propose(1, &one.proposal(1, &authors));
     one.skip(1);
     one.take_in(x);
@@ -334,7 +337,7 @@ pub(super) fn a_sheet_that_has_not_enough_entries_now_is_not_taken_over() {
         let mut authors = vec![one.me, lead, epoch.lead(4)];
         authors.sort_unstable();
         one.member.rounds.absences.set(peer, 2);
-        one.hear_lead(1, one.bundle(&authors));
+        one.hear_lead(1, one.contribution_list(&authors));
         one.propose(1, &one.proposal(1, &authors));
         if waited_for {
             one.member.rounds.absences.set(peer, 1);
@@ -369,8 +372,8 @@ pub(super) fn a_proposal_is_sent_again_to_members_that_have_not_voted_and_after_
     let vote = Body::Notarize { block, checked };
     let expected = [
         one.progress(1, Phase::Voting, 1),
-        one.sends(y, 1, 1, one.bundle(&one.all())),
-        one.sends(z, 1, 1, one.bundle(&one.all())),
+        one.sends(y, 1, 1, one.contribution_list(&one.all())),
+        one.sends(z, 1, 1, one.contribution_list(&one.all())),
         one.sends(y, 0, 1, body.clone()),
         one.sends(z, 0, 1, body.clone()),
         one.sends(one.epoch.lead(2), 0, 1, vote),
@@ -384,7 +387,7 @@ pub(super) fn a_proposal_is_sent_again_to_members_that_have_not_voted_and_after_
         one.entered(1, 1),
         one.progress(1, Phase::Voting, 0),
         Effect::Publish { frame },
-        one.plans(1, one.epoch.charter.start),
+        one.plans(1, one.epoch.protocol.start),
         one.leading_report(1, Phase::Voting),
     ];
     assert_eq!(effects, expected);

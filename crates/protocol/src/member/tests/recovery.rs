@@ -7,12 +7,12 @@ use super::prelude::*;
 use super::table::key;
 use crate::certificate::Verdict;
 use crate::change::{ChangeError, PassageError};
-use crate::charter::Epoch;
 use crate::epochs::Epochs;
 use crate::identity::Strict;
 use crate::message::{
     Block, Confirmation, Confirmed, Content, Passage, Proposal, Recovery, Standing,
 };
+use crate::parameters::Epoch;
 use crate::recovery::{RecoveryError, resume_point, set};
 use crate::work::WorkError;
 
@@ -116,15 +116,15 @@ fn a_member_signs_its_standing_durably_and_does_nothing_more_in_the_epoch() {
         one.reports(&lost, &[one.me], 0),
     ];
     assert_eq!(one.step(recover(&lost)), expected);
-    // It signs for no sheet, and votes for and against nothing.
+    // It signs for no manifest, and votes for and against nothing.
     one.hold_all();
-    let bundle = one.bundle(&one.all());
-    assert_eq!(one.hear_lead(1, bundle), []);
+    let contribution_list = one.contribution_list(&one.all());
+    assert_eq!(one.hear_lead(1, contribution_list), []);
     let proposal = one.proposal(1, &one.all());
     assert_eq!(one.propose(1, &proposal), []);
     let proof = one.certificate(1, Verdict::Final(proposal.block.hash()));
     assert_eq!(one.add_certificate(&proof), []);
-    // What it signed is sent again every four beats, and to whoever comes back.
+    // What it signed is sent again every four heartbeats, and to whoever comes back.
     let again = one.pass(100_000);
     let sent = expected[1].clone();
     assert!(again.iter().all(|effect| *effect == sent), "{again:?}");
@@ -173,7 +173,7 @@ fn one_of_two_goes_on_alone_from_the_last_final_round() {
         &one.epoch.roster.silos()[one.me.at()..][..1]
     );
     assert_eq!((next.number, next.began), (1, checkpoint));
-    assert_eq!(next.charter, one.epoch.charter.for_members(2, 1));
+    assert_eq!(next.protocol, one.epoch.protocol.for_members(2, 1));
     assert_eq!(next.federation, one.epoch.federation);
     // Its journal leads there, and it plans round 2 at once.
     let record = Record::Final {
@@ -247,7 +247,7 @@ fn members_that_remain_go_on_from_the_newest_round_that_one_of_them_has() {
     // The other one proves it, and sends that.
     let effects = ahead.hear(other, 0, 0, confirming.clone());
     let passage = over(&effects).unwrap();
-    let frame = envelope::seal_passage(&ahead.epoch, &passage);
+    let frame = envelope::sign_passage(&ahead.epoch, &passage);
     let record = Record::Final {
         blocks: passage.blocks.clone(),
         proof: passage.proof.clone(),
@@ -275,7 +275,7 @@ fn members_that_remain_go_on_from_the_newest_round_that_one_of_them_has() {
 fn a_member_declared_lost_is_told_once_and_goes_on_as_before() {
     let (one, passage) = alone();
     let lost = one.others()[0];
-    let frame = envelope::seal_passage(&one.epoch, &passage);
+    let frame = envelope::sign_passage(&one.epoch, &passage);
     let mut gone = One::of(one.epoch.clone(), lost);
     let left_behind = Effect::Report(Report::LeftBehind {
         recovery: passage.blocks[0].hash(),

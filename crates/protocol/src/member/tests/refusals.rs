@@ -3,8 +3,8 @@
 
 use super::one::REPORTED;
 use super::{
-    amendments, clock, judge, lead, masked, masked_one, outcome, propose, round, rows, settled_one,
-    sheet,
+    amendments, clock, judge, lead, manifest, masked, masked_one, outcome, propose, round, rows,
+    settled_one,
 };
 use crate::refusal::{Omission, Refusal};
 
@@ -72,9 +72,9 @@ shown! {
         rows::a_bundle_that_claims_more_rows_than_the_participants_declared_is_refused,
         rows::a_sheet_that_claims_more_rows_than_its_signers_declared_is_refused;
     Refusal::EntryName => lead::with_names_shown_a_contribution_must_name_its_author;
-    Refusal::SheetShape =>
+    Refusal::ManifestShape =>
         round::a_sheet_without_a_finite_score_of_every_entry_by_every_entry_is_refused;
-    Refusal::Scores => sheet::scores_that_are_not_finite_out_of_order_or_too_many_are_refused;
+    Refusal::Scores => manifest::scores_that_are_not_finite_out_of_order_or_too_many_are_refused;
     Refusal::StaleContribution { .. } =>
         lead::contributions_of_earlier_rounds_are_refused_once_and_later_ones_kept;
     Refusal::Metrics => lead::metrics_that_are_many_not_finite_or_named_too_long_are_refused;
@@ -85,7 +85,7 @@ shown! {
     Refusal::CouldNot { .. } =>
         propose::a_lead_that_cannot_decide_or_compute_the_outcome_votes_against_its_view;
     Refusal::TooFewLeft { reason: Omission::Scores, .. } =>
-        sheet::with_too_few_scores_the_lead_votes_against_its_view;
+        manifest::with_too_few_scores_the_lead_votes_against_its_view;
     Refusal::OtherMode => masked_one::messages_of_masked_rounds_are_refused_where_models_are_in_clear;
     Refusal::ListTooSmall { .. } =>
         masked_one::a_list_that_is_too_small_or_without_a_group_is_refused;
@@ -98,7 +98,7 @@ shown! {
     Refusal::TooFewLeft { reason: Omission::Vector, .. } =>
         masked::without_a_vector_of_a_group_the_lead_votes_against_its_view;
     Refusal::TooFewLeft { reason: Omission::Inclusion, .. } =>
-        sheet::a_sheet_is_issued_again_at_most_f_plus_1_times;
+        manifest::a_sheet_is_issued_again_at_most_f_plus_1_times;
     Refusal::ViewsUnknown =>
         propose::a_lead_that_lacks_a_nullification_does_not_propose;
 }

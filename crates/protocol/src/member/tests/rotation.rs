@@ -5,11 +5,11 @@ use super::one::*;
 use super::prelude::*;
 use super::table::{TestFederation, epoch_with};
 use crate::certificate::{Certificate, Verdict};
-use crate::charter::{Epoch, Rotation};
 use crate::message::{Phase, Proposal};
+use crate::parameters::{Epoch, Rotation};
 
 fn under(rotation: Rotation, n: u16) -> Arc<Epoch> {
-    epoch_with(n, 6, |charter| charter.rotation = rotation)
+    epoch_with(n, 6, |protocol| protocol.rotation = rotation)
 }
 
 /// The leads of views 1, 2, 3, ... if all of them fail.
@@ -28,7 +28,7 @@ fn third() -> (One, Vec<MemberIndex>) {
 /// Round 1 is notarised in view 1; gives its proposal and the final certificate that follows.
 fn notarised(one: &mut One) -> (Proposal, Certificate) {
     one.hold_all();
-    one.hear_lead(1, one.bundle(&one.all()));
+    one.hear_lead(1, one.contribution_list(&one.all()));
     let proposal = one.proposal(1, &one.all());
     one.propose(1, &proposal);
     let block = proposal.block.hash();
@@ -225,7 +225,7 @@ fn a_dead_lead_is_replaced_under_every_policy_but_fixed() {
         table.run_to_round(3);
         let dead = table.leads()[0].at();
         table.kill(dead);
-        let until = table.now + table.epoch.beat() * 600;
+        let until = table.now + table.epoch.heartbeat() * 600;
         let ended = |table: &TestFederation| {
             let all = table.members.iter().flatten();
             table.now >= until || all.into_iter().all(Member::complete)

@@ -1,12 +1,12 @@
 //! A member's own part of a round: plan, training, contribution, scores, signatures.
 
+use super::manifest::scores;
 use super::one::*;
 use super::prelude::*;
-use super::sheet::scores;
 use super::table::{BLOB, epoch};
 use crate::certificate::Verdict;
 use crate::effects::WorkError;
-use crate::message::{Bundle, Entry, Phase, Sheet};
+use crate::message::{ContributionList, Entry, Phase, RoundManifest};
 
 fn holds(one: &One, entries: Vec<Entry>, view: u64) -> Effect {
     Effect::Work(Request::Hold {
@@ -16,16 +16,16 @@ fn holds(one: &One, entries: Vec<Entry>, view: u64) -> Effect {
     })
 }
 
-fn signs(one: &One, sheet: &Sheet, view: u64) -> Effect {
-    let sheet = sheet.root();
-    one.sends(one.epoch.lead(view), 1, 0, Body::Inclusion { sheet })
+fn signs(one: &One, manifest: &RoundManifest, view: u64) -> Effect {
+    let manifest = manifest.root();
+    one.sends(one.epoch.lead(view), 1, 0, Body::Inclusion { manifest })
 }
 
-/// The entries of a bundle, changed.
-fn bundle(one: &One, change: impl FnOnce(&mut Vec<Entry>)) -> Body {
+/// The entries of a contribution list, changed.
+fn contribution_list(one: &One, change: impl FnOnce(&mut Vec<Entry>)) -> Body {
     let mut entries = one.entries(&one.all());
     change(&mut entries);
-    Body::Bundle(Bundle { entries })
+    Body::ContributionList(ContributionList { entries })
 }
 
 #[test]
@@ -35,7 +35,7 @@ pub(super) fn a_round_is_planned_trained_once_and_contributed_durably() {
         let me = epoch.lead(0);
         One::restart(epoch, me, vec![])
     };
-    let plans = one.plans(1, one.epoch.charter.start);
+    let plans = one.plans(1, one.epoch.protocol.start);
     assert_eq!(effects, [one.entered(1, 1), plans]);
     let mut one = One::follower(4);
     // The plan of another round is ignored.
@@ -87,7 +87,7 @@ pub(super) fn a_contribution_is_the_same_after_a_restart() {
     let expected = [
         one.entered(1, 1),
         Effect::Send { to, frame },
-        one.plans(1, one.epoch.charter.start),
+        one.plans(1, one.epoch.protocol.start),
     ];
     assert_eq!(effects, expected);
     assert_eq!(one.plan(), [], "it is not trained again");
@@ -123,18 +123,21 @@ pub(super) fn a_member_that_the_plan_does_not_name_does_not_train() {
 #[test]
 pub(super) fn a_bundle_with_the_own_entry_is_signed_once_all_models_are_here() {
     let mut one = One::follower(4).contributed();
-    let (sheet, others) = (one.sheet(&one.all()), one.entries(&one.others()));
-    let bundle = one.bundle(&one.all());
+    let (manifest, others) = (one.manifest(&one.all()), one.entries(&one.others()));
+    let contribution_list = one.contribution_list(&one.all());
     let hold = holds(&one, others.clone(), 1);
-    assert_eq!(one.hear_lead(1, bundle.clone()), [hold]);
+    assert_eq!(one.hear_lead(1, contribution_list.clone()), [hold]);
     // One request at a time.
-    assert_eq!(one.hear_lead(1, bundle.clone()), []);
+    assert_eq!(one.hear_lead(1, contribution_list.clone()), []);
     let some = &one.others()[..2];
     let rest = holds(&one, one.entries(&one.others()[2..]), 1);
     assert_eq!(one.hold(some), [rest]);
-    assert_eq!(one.hold(&one.others()), [signs(&one, &sheet, 1)]);
-    // Signed again when the sheet is sent again, because the signature was lost.
-    assert_eq!(one.hear_lead(1, bundle), [signs(&one, &sheet, 1)]);
+    assert_eq!(one.hold(&one.others()), [signs(&one, &manifest, 1)]);
+    // Signed again when the manifest is sent again, because the signature was lost.
+    assert_eq!(
+        one.hear_lead(1, contribution_list),
+        [signs(&one, &manifest, 1)]
+    );
 }
 
 #[test]
@@ -142,9 +145,9 @@ fn bundles_and_sheets_of_another_round_are_ignored() {
     let mut one = One::follower(4).contributed();
     one.hold_all();
     let lead = one.epoch.lead(1);
-    assert_eq!(one.hear(lead, 2, 1, one.bundle(&one.all())), []);
-    assert_eq!(one.hear(lead, 2, 1, one.bundle(&[])), []);
-    assert_eq!(one.hear(lead, 2, 1, Body::Sheet(one.sheet(&[]))), []);
+    assert_eq!(one.hear(lead, 2, 1, one.contribution_list(&one.all())), []);
+    assert_eq!(one.hear(lead, 2, 1, one.contribution_list(&[])), []);
+    assert_eq!(one.hear(lead, 2, 1, Body::Manifest(one.manifest(&[]))), []);
 }
 
 #[test]
@@ -152,7 +155,7 @@ fn a_fetch_for_the_lead_of_an_earlier_view_does_not_delay_the_next() {
     let mut one = One::follower(4).contributed();
     let hold = |view| holds(&one, one.entries(&one.others()), view);
     let (first, second) = (hold(1), hold(2));
-    assert_eq!(one.hear_lead(1, one.bundle(&one.all())), [first]);
+    assert_eq!(one.hear_lead(1, one.contribution_list(&one.all())), [first]);
     assert_eq!(one.skip(1).last(), Some(&second));
 }
 
@@ -183,16 +186,19 @@ pub(super) fn models_that_could_not_be_fetched_are_requested_again_with_the_next
         })
     };
     let hold = holds(&one, one.entries(&one.others()), 1);
-    one.hear_lead(1, one.bundle(&one.all()));
+    one.hear_lead(1, one.contribution_list(&one.all()));
     assert_eq!(one.step(held(Err(WorkError::Unavailable))), []);
     assert_eq!(one.step(Input::Time), []);
-    assert_eq!(one.hear_lead(1, one.bundle(&one.all())), [hold.clone()]);
+    assert_eq!(
+        one.hear_lead(1, one.contribution_list(&one.all())),
+        [hold.clone()]
+    );
     let reason = Refusal::Work("wrong shapes".into());
     let effects = one.step(held(Err(no("wrong shapes"))));
     assert_eq!(effects, [refused(one.epoch.lead(1), 1, reason)]);
     assert_eq!(one.step(Input::Time), []);
     // Models of another round do not count.
-    one.hear_lead(1, one.bundle(&one.all()));
+    one.hear_lead(1, one.contribution_list(&one.all()));
     let (round, blobs) = (2, one.others().into_iter().map(blob).collect());
     let result = Ok(());
     let other = Input::Done(Answer::Held {
@@ -207,9 +213,9 @@ pub(super) fn models_that_could_not_be_fetched_are_requested_again_with_the_next
 pub(super) fn a_sheet_without_the_own_entry_unchanged_is_not_signed() {
     let mut one = One::follower(4).contributed();
     one.hold_all();
-    assert_eq!(one.hear_lead(1, one.bundle(&one.others())), []);
+    assert_eq!(one.hear_lead(1, one.contribution_list(&one.others())), []);
     let own = one.entry(one.me).id;
-    let changed = bundle(&one, |entries| {
+    let changed = contribution_list(&one, |entries| {
         let entry = entries.iter_mut().find(|entry| entry.id == own);
         entry.unwrap().fields.coalition = Some(1);
     });
@@ -218,27 +224,27 @@ pub(super) fn a_sheet_without_the_own_entry_unchanged_is_not_signed() {
     let mut one = One::follower(4);
     one.plan();
     one.hold_all();
-    assert_eq!(one.hear_lead(1, one.bundle(&one.all())), []);
+    assert_eq!(one.hear_lead(1, one.contribution_list(&one.all())), []);
 }
 
 #[test]
 pub(super) fn at_most_f_plus_2_sheets_are_signed_in_a_view() {
     let mut one = One::follower(7).contributed();
     one.hold_all();
-    // f + 2 = 4 sheets of five to seven entries, all with its own.
+    // f + 2 = 4 manifests of five to seven entries, all with its own.
     for (signed, out) in one.others().into_iter().take(6).enumerate() {
         let authors = one.without(out);
-        let effects = one.hear_lead(1, one.bundle(&authors));
+        let effects = one.hear_lead(1, one.contribution_list(&authors));
         if signed < 4 {
-            assert_eq!(effects, [signs(&one, &one.sheet(&authors), 1)]);
+            assert_eq!(effects, [signs(&one, &one.manifest(&authors), 1)]);
         } else {
             assert_eq!(effects, []);
         }
     }
     // In the next view again.
     one.skip(1);
-    let effects = one.hear_lead(2, one.bundle(&one.all()));
-    assert_eq!(effects, [signs(&one, &one.sheet(&one.all()), 2)]);
+    let effects = one.hear_lead(2, one.contribution_list(&one.all()));
+    assert_eq!(effects, [signs(&one, &one.manifest(&one.all()), 2)]);
 }
 
 /// The lead of view 1 sends this, and it is refused.
@@ -256,7 +262,7 @@ pub(super) fn a_bundle_with_too_few_or_too_many_entries_is_refused() {
         let one = One::follower(4).contributed();
         let mut more = one.entry(one.me);
         more.id = Hash([255; 32]);
-        let body = bundle(&one, |entries| {
+        let body = contribution_list(&one, |entries| {
             entries.push(more);
             entries.truncate(listed);
         });
@@ -278,7 +284,7 @@ pub(super) fn a_bundle_with_entries_out_of_order_is_refused() {
     ];
     for change in changes {
         let one = One::follower(4).contributed();
-        let body = bundle(&one, change);
+        let body = contribution_list(&one, change);
         refuses(one, body, Refusal::EntryOrder);
     }
 }
@@ -287,18 +293,18 @@ pub(super) fn a_bundle_with_entries_out_of_order_is_refused() {
 pub(super) fn a_bundle_with_a_model_of_another_size_is_refused() {
     let one = One::follower(4).contributed();
     let (got, needed) = (BLOB - 1, BLOB);
-    let body = bundle(&one, |entries| entries[3].fields.size = BLOB - 1);
+    let body = contribution_list(&one, |entries| entries[3].fields.size = BLOB - 1);
     refuses(one, body, Refusal::ModelSize { got, needed });
 }
 
 #[test]
 pub(super) fn a_bundle_with_fields_that_the_plan_does_not_ask_for_is_refused() {
     let one = One::follower(4).contributed();
-    let body = bundle(&one, |entries| entries[3].fields.weight = Some(1));
+    let body = contribution_list(&one, |entries| entries[3].fields.weight = Some(1));
     refuses(one, body, Refusal::EntryFields);
     let mut one = One::follower(4);
     one.plan_with(|plan| plan.weights = true);
-    let body = one.bundle(&one.all());
+    let body = one.contribution_list(&one.all());
     refuses(one, body, Refusal::EntryFields);
 }
 
@@ -325,53 +331,56 @@ fn evaluated(one: &mut One, result: Result<Vec<(Hash, f64)>, WorkError>) -> Vec<
 #[test]
 pub(super) fn a_bundle_of_a_round_with_scores_is_evaluated_and_the_scores_go_to_the_lead() {
     let mut one = crossing();
-    let (bundle, all) = (one.bundle(&one.all()), one.all());
+    let (contribution_list, all) = (one.contribution_list(&one.all()), one.all());
     let evaluate = evaluates(&one, one.entries(&all));
-    assert_eq!(one.hear_lead(1, bundle.clone()), [evaluate.clone()]);
-    assert_eq!(one.hear_lead(1, bundle.clone()), []);
+    assert_eq!(
+        one.hear_lead(1, contribution_list.clone()),
+        [evaluate.clone()]
+    );
+    assert_eq!(one.hear_lead(1, contribution_list.clone()), []);
     assert_eq!(evaluated(&mut one, Err(WorkError::Unavailable)), []);
-    assert_eq!(one.hear_lead(1, bundle.clone()), [evaluate]);
+    assert_eq!(one.hear_lead(1, contribution_list.clone()), [evaluate]);
     let own = scores(&one, one.me, &all);
     let sends = one.sends(one.epoch.lead(1), 1, 0, Body::Scores(own.clone()));
     assert_eq!(evaluated(&mut one, Ok(own.losses.clone())), [sends.clone()]);
     // Asked again, it does not evaluate again.
-    assert_eq!(one.hear_lead(1, bundle.clone()), [sends]);
+    assert_eq!(one.hear_lead(1, contribution_list.clone()), [sends]);
     // Losses of another round are ignored.
     let mut one = crossing();
-    one.hear_lead(1, bundle);
+    one.hear_lead(1, contribution_list);
     let (round, result) = (2, Ok(own.losses));
     assert_eq!(
         one.step(Input::Done(Answer::Evaluated { round, result })),
         []
     );
-    // A bundle without the own entry is not evaluated.
+    // A contribution list without the own entry is not evaluated.
     let mut one = crossing();
-    assert_eq!(one.hear_lead(1, one.bundle(&one.others())), []);
+    assert_eq!(one.hear_lead(1, one.contribution_list(&one.others())), []);
 }
 
 #[test]
 pub(super) fn a_model_that_cannot_be_evaluated_leads_to_nullify() {
     let mut one = crossing();
-    one.hear_lead(1, one.bundle(&one.all()));
+    one.hear_lead(1, one.contribution_list(&one.all()));
     let reason = Refusal::Work("not finite".into());
     let expected = one.refuses_lead(1, reason);
     assert_eq!(evaluated(&mut one, Err(no("not finite"))), expected);
 }
 
-/// A sheet with all entries and changed rows; the member's own row holds its losses.
-fn sheet(one: &One, change: impl FnOnce(&mut Vec<Vec<f64>>)) -> Sheet {
+/// A manifest with all entries and changed rows; the member's own row holds its losses.
+fn manifest(one: &One, change: impl FnOnce(&mut Vec<Vec<f64>>)) -> RoundManifest {
     let entries = one.entries(&one.all());
     let own = entries.iter().position(|e| *e == one.entry(one.me));
     let mut rows = vec![vec![0.5; 4]; 4];
     rows[own.unwrap()] = vec![f64::from(one.me.0); 4];
     change(&mut rows);
     let scores = Some(rows);
-    Sheet { entries, scores }
+    RoundManifest { entries, scores }
 }
 
 fn measured() -> One {
     let mut one = crossing();
-    one.hear_lead(1, one.bundle(&one.all()));
+    one.hear_lead(1, one.contribution_list(&one.all()));
     let own = scores(&one, one.me, &one.all()).losses;
     evaluated(&mut one, Ok(own));
     one
@@ -380,26 +389,26 @@ fn measured() -> One {
 #[test]
 pub(super) fn a_sheet_is_signed_only_if_the_own_row_is_equal_bit_by_bit() {
     let mut one = measured();
-    let good = sheet(&one, |_| {});
+    let good = manifest(&one, |_| {});
     assert_eq!(
-        one.hear_lead(1, Body::Sheet(good.clone())),
+        one.hear_lead(1, Body::Manifest(good.clone())),
         [signs(&one, &good, 1)]
     );
     let at = good.position(&one.entry(one.me).id).unwrap();
     for column in 0..4 {
-        let forged = sheet(&one, |rows| rows[at][column] = 7.25);
-        assert_eq!(one.hear_lead(1, Body::Sheet(forged)), []);
+        let forged = manifest(&one, |rows| rows[at][column] = 7.25);
+        assert_eq!(one.hear_lead(1, Body::Manifest(forged)), []);
     }
     // The rows of others are not compared.
-    let other = sheet(&one, |rows| rows[(at + 1) % 4][0] = 7.25);
+    let other = manifest(&one, |rows| rows[(at + 1) % 4][0] = 7.25);
     assert_eq!(
-        one.hear_lead(1, Body::Sheet(other.clone())),
+        one.hear_lead(1, Body::Manifest(other.clone())),
         [signs(&one, &other, 1)]
     );
     // Without own losses there is nothing to compare.
     let mut one = crossing();
     one.hold_all();
-    assert_eq!(one.hear_lead(1, Body::Sheet(good)), []);
+    assert_eq!(one.hear_lead(1, Body::Manifest(good)), []);
 }
 
 #[test]
@@ -412,20 +421,20 @@ pub(super) fn a_sheet_without_a_finite_score_of_every_entry_by_every_entry_is_re
     ];
     for change in changes {
         let one = measured();
-        let body = Body::Sheet(sheet(&one, change));
-        refuses(one, body, Refusal::SheetShape);
+        let body = Body::Manifest(manifest(&one, change));
+        refuses(one, body, Refusal::ManifestShape);
     }
     let one = measured();
-    let body = Body::Sheet(one.sheet(&one.all()));
-    refuses(one, body, Refusal::SheetShape);
+    let body = Body::Manifest(one.manifest(&one.all()));
+    refuses(one, body, Refusal::ManifestShape);
     // Without cross-evaluation there are no scores.
     let one = One::follower(4).contributed();
-    let body = Body::Sheet(sheet(&one, |_| {}));
-    refuses(one, body, Refusal::SheetShape);
+    let body = Body::Manifest(manifest(&one, |_| {}));
+    refuses(one, body, Refusal::ManifestShape);
     let one = measured();
-    let mut few = sheet(&one, |_| {});
+    let mut few = manifest(&one, |_| {});
     few.entries.swap(0, 1);
-    refuses(one, Body::Sheet(few), Refusal::EntryOrder);
+    refuses(one, Body::Manifest(few), Refusal::EntryOrder);
 }
 
 #[test]
@@ -439,10 +448,10 @@ pub(super) fn the_own_model_is_given_only_to_the_lead_until_the_bundle_is_here()
     new.plan();
     new.train();
     assert!(new.member.may_serve(lead, &own) && !new.member.may_serve(other, &own));
-    // A bundle without its entry does not release it.
-    one.hear_lead(1, one.bundle(&one.others()));
+    // A contribution list without its entry does not release it.
+    one.hear_lead(1, one.contribution_list(&one.others()));
     assert!(!one.member.may_serve(other, &own));
-    one.hear_lead(1, one.bundle(&one.all()));
+    one.hear_lead(1, one.contribution_list(&one.all()));
     assert!(one.member.may_serve(other, &own));
 }
 
@@ -456,7 +465,7 @@ pub(super) fn the_next_lead_gets_no_contribution_while_the_round_may_become_fina
     let effects = one.add_certificate(&one.certificate(1, Verdict::Notarised(block)));
     assert_eq!(one.member.view(), 2);
     assert!(!contributed(&effects));
-    // A beat; D is over a second after the view began.
+    // A heartbeat; D is over a second after the view began.
     assert!(!contributed(&one.at(1000)));
     assert!(contributed(&one.at(2000)));
 }

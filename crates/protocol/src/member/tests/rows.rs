@@ -5,12 +5,12 @@ use super::one::*;
 use super::prelude::*;
 use super::table::{epoch_declaring, key};
 use crate::certificate::Verdict;
-use crate::charter::{Charter, Epoch, Genesis, Privacy};
-use crate::message::{Bundle, Entry, EntryFields, Sheet};
+use crate::message::{ContributionList, Entry, EntryFields, RoundManifest};
+use crate::parameters::{Epoch, Genesis, Privacy, ProtocolParameters};
 use crate::roster::MOST_ROWS;
 
 /// Four members that declare 100, 200, 300 and 400 rows.
-fn declaring(change: impl FnOnce(&mut Charter)) -> Arc<Epoch> {
+fn declaring(change: impl FnOnce(&mut ProtocolParameters)) -> Arc<Epoch> {
     epoch_declaring(4, 5, &[100, 200, 300, 400], change)
 }
 
@@ -84,13 +84,13 @@ pub(super) fn a_contribution_that_claims_more_rows_than_its_author_declared_is_r
     }
 }
 
-/// A follower hears a bundle with these claims, without names.
+/// A follower hears a contribution list with these claims, without names.
 fn hears(rows: [u64; 4]) -> (One, Vec<Effect>) {
     let epoch = declaring(|_| {});
     let me = epoch.lead(0);
     let mut one = trained(epoch, me, rows[me.at()]);
     let entries = entries(&one, &members(rows));
-    let effects = one.hear_lead(1, Body::Bundle(Bundle { entries }));
+    let effects = one.hear_lead(1, Body::ContributionList(ContributionList { entries }));
     (one, effects)
 }
 
@@ -99,12 +99,12 @@ pub(super) fn a_bundle_that_claims_more_rows_than_the_participants_declared_is_r
     // Whose entry is whose is not known: only the order of sizes counts.
     for fits in [[100, 200, 300, 400], [1, 1, 1, 400], [100, 200, 300, 1]] {
         let (one, effects) = hears(fits);
-        let sheet = Sheet {
+        let manifest = RoundManifest {
             entries: entries(&one, &members(fits)),
             scores: None,
         };
-        let sheet = sheet.root();
-        let signs = one.sends(one.epoch.lead(1), 1, 0, Body::Inclusion { sheet });
+        let manifest = manifest.root();
+        let signs = one.sends(one.epoch.lead(1), 1, 0, Body::Inclusion { manifest });
         assert_eq!(effects, [signs], "{fits:?}");
     }
     let misfits = [
@@ -123,7 +123,7 @@ pub(super) fn a_bundle_that_claims_more_rows_than_the_participants_declared_is_r
 #[test]
 pub(super) fn a_sheet_that_claims_more_rows_than_its_signers_declared_is_refused() {
     // Without the member that declared most, nobody can have claimed 400 rows. All four members take
-    // part, so the bundle alone does not show it.
+    // part, so the contribution list alone does not show it.
     let largest = MemberIndex(3);
     for (claim, most) in [(300, None), (400, Some(300))] {
         let epoch = declaring(|_| {});
@@ -136,16 +136,16 @@ pub(super) fn a_sheet_that_claims_more_rows_than_its_signers_declared_is_refused
         let mut claimed: Vec<_> = authors.iter().map(|&by| (by, 1)).collect();
         let another = claimed.iter_mut().find(|(by, _)| *by != me).unwrap();
         another.1 = claim;
-        let sheet = Sheet {
+        let manifest = RoundManifest {
             entries: entries(&one, &claimed),
             scores: None,
         };
-        let body = Body::Bundle(Bundle {
-            entries: sheet.entries.clone(),
+        let body = Body::ContributionList(ContributionList {
+            entries: manifest.entries.clone(),
         });
         one.hear_lead(1, body);
         // One of four may be missing.
-        let proposal = one.proposal_of(1, &sheet, &authors);
+        let proposal = one.proposal_of(1, &manifest, &authors);
         let effects = one.propose(1, &proposal);
         match most {
             None => assert_eq!(effects, [checks(one.case(&proposal), one.holders(1))]),
@@ -161,11 +161,11 @@ pub(super) fn a_sheet_that_claims_more_rows_than_its_signers_declared_is_refused
 pub(super) fn an_entry_with_a_name_is_held_against_what_that_member_declared() {
     // Sorted by size these claims would fit.
     for (rows, refusal) in [([100, 200, 300, 400], None), ([101, 1, 1, 1], Some(101))] {
-        let epoch = declaring(|charter| charter.privacy = Privacy::ClearWithNames);
+        let epoch = declaring(|protocol| protocol.privacy = Privacy::ClearWithNames);
         let me = epoch.lead(0);
         let mut one = trained(epoch, me, rows[me.at()]);
         let entries = entries(&one, &members(rows));
-        let effects = one.hear_lead(1, Body::Bundle(Bundle { entries }));
+        let effects = one.hear_lead(1, Body::ContributionList(ContributionList { entries }));
         match refusal {
             None => assert_eq!(effects.len(), 1, "{effects:?}"),
             Some(got) => {
@@ -180,11 +180,11 @@ pub(super) fn an_entry_with_a_name_is_held_against_what_that_member_declared() {
 fn an_entry_with_more_than_half_of_the_weight_is_reported_when_its_round_is_final() {
     for (rows, heavy) in [([1, 1, 1, 3], false), ([1, 1, 1, 4], true)] {
         let (mut one, _) = hears(rows);
-        let sheet = Sheet {
+        let manifest = RoundManifest {
             entries: entries(&one, &members(rows)),
             scores: None,
         };
-        let proposal = one.proposal_of(1, &sheet, &one.all());
+        let proposal = one.proposal_of(1, &manifest, &one.all());
         one.propose(1, &proposal);
         let block = proposal.block.hash();
         let proof = one.certificate(1, Verdict::Final(block));
@@ -205,13 +205,13 @@ fn an_entry_with_more_than_half_of_the_weight_is_reported_when_its_round_is_fina
 #[test]
 fn sums_of_the_largest_claims_do_not_overflow() {
     let (one, _) = hears([1; 4]);
-    let sheet = |rows: u64| Sheet {
+    let manifest = |rows: u64| RoundManifest {
         entries: entries(&one, &members([rows; 4])),
         scores: None,
     };
-    assert_eq!(sheet(u64::MAX).heaviest(), None);
-    assert_eq!(sheet(0).heaviest(), None);
-    let mut one_of_them = sheet(u64::MAX);
+    assert_eq!(manifest(u64::MAX).heaviest(), None);
+    assert_eq!(manifest(0).heaviest(), None);
+    let mut one_of_them = manifest(u64::MAX);
     one_of_them.entries[1..]
         .iter_mut()
         .for_each(|entry| entry.fields.weight = Some(1));
@@ -244,7 +244,7 @@ fn declared_rows_are_part_of_the_ids_and_without_any_the_ids_are_as_before() {
         let epoch = epoch_declaring(4, 5, rows, |_| {});
         let genesis = Genesis {
             silos: epoch.roster.silos().to_vec(),
-            charter: epoch.charter.clone(),
+            protocol: epoch.protocol.clone(),
         };
         let bytes = genesis.encode(epoch.format);
         assert_eq!(
@@ -265,6 +265,6 @@ fn declared_rows_are_part_of_the_ids_and_without_any_the_ids_are_as_before() {
         .map(|i| (format!("silo {i}"), key(i).public()))
         .collect();
     let epoch = epoch_declaring(2, 5, &[], |_| {});
-    let bytes = crate::codec::encode(&(u32::from(epoch.format), silos, &epoch.charter));
+    let bytes = crate::codec::encode(&(u32::from(epoch.format), silos, &epoch.protocol));
     assert_eq!(epoch.federation, Hash::labelled("rota genesis", &[&bytes]));
 }

@@ -1,4 +1,4 @@
-//! Rounds while it is searched by halves who spoils sums with noise, and after one was left alone (M9).
+//! Rounds while it is searched by halves who corrupts sums with noise, and after one was left alone (M9).
 
 use super::masked_lead::{leading_after, take_keys};
 use super::masked_one::{key_list, list_after, prepare, refuses};
@@ -6,7 +6,7 @@ use super::noised::noised;
 use super::one::*;
 use super::prelude::*;
 use super::table::TestFederation;
-use crate::charter::privacy::{SpoilerSearch, Voids};
+use crate::parameters::privacy::{CorrupterSearch, Voids};
 
 fn members(some: impl IntoIterator<Item = u16>) -> Vec<MemberIndex> {
     some.into_iter().map(MemberIndex).collect()
@@ -15,14 +15,14 @@ fn members(some: impl IntoIterator<Item = u16>) -> Vec<MemberIndex> {
 fn among(suspects: std::ops::Range<u16>) -> Voids {
     Voids {
         rounds: vec![1],
-        search: SpoilerSearch::Among(members(suspects)),
+        search: CorrupterSearch::Among(members(suspects)),
     }
 }
 
 fn alone(member: u16) -> Voids {
     Voids {
         rounds: vec![4],
-        search: SpoilerSearch::Alone(MemberIndex(member)),
+        search: CorrupterSearch::Alone(MemberIndex(member)),
     }
 }
 

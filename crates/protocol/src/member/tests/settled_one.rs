@@ -6,9 +6,9 @@ use super::one::*;
 use super::prelude::*;
 use super::toy::{opening, outcome};
 use crate::certificate::Verdict;
-use crate::charter::privacy::threshold;
 use crate::effects::{FinalMasked, WorkError};
 use crate::message::{Content, MaskedRound, Proposal, Unmasking};
+use crate::parameters::privacy::threshold;
 
 /// The round of all members is final in view 1.
 pub(super) fn final_round(n: u16) -> (One, Hash) {
@@ -168,7 +168,7 @@ pub(super) fn shares_that_are_unproven_or_of_no_ready_member_are_refused() {
     assert_eq!(effects, refused);
     // They are not taken again.
     assert_eq!(one.hear(by, 1, 0, unmasking(by, block)), []);
-    // What failed is tried again in the step after the beat.
+    // What failed is tried again in the step after the heartbeat.
     let later = [one.at(1000), one.at(1001)].concat();
     let works = |effect: &Effect| matches!(effect, Effect::Work(_));
     assert!(!later.iter().any(works), "{later:?}");
@@ -250,7 +250,7 @@ fn a_restarted_member_votes_for_no_second_outcome() {
         })),
         []
     );
-    // What it voted for is sent again with the next beat.
+    // What it voted for is sent again with the next heartbeat.
     let sends = one.sends(one.others()[0], 0, 1, body);
     assert!(one.at(1000).contains(&sends));
 }
@@ -389,7 +389,7 @@ fn three_members_do_not_go_on_with_masked_rounds() {
     let lost = vec![one.others()[0]];
     let abandon = false;
     let effects = one.step(Input::Recover { lost, abandon });
-    let why = crate::charter::CharterError::TooFewToMask { members: 3 };
-    let why = Refusal::Change(crate::change::ChangeError::Charter(why));
+    let why = crate::parameters::ParametersError::TooFewToMask { members: 3 };
+    let why = Refusal::Change(crate::change::ChangeError::ProtocolParameters(why));
     assert_eq!(effects, [refused(one.me, 0, why)]);
 }

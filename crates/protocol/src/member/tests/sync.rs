@@ -28,7 +28,7 @@ pub(super) fn chain(one: &One, rounds: u64) -> Vec<Block> {
         let learning = Learning {
             round,
             plan: plan(),
-            sheet: Hash::of(b"sheet"),
+            manifest: Hash::of(b"sheet"),
             inclusions: [].into(),
             decision: Vec::new(),
             outcome: Hash::of(&round.to_le_bytes()),
@@ -251,13 +251,13 @@ fn the_own_position_is_known_only_in_the_sheet_of_the_current_round() {
     let mut one = one.signed();
     let x = one.others()[0];
     up(&mut one, x);
-    let sheet = one.sheet(&one.all());
+    let manifest = one.manifest(&one.all());
     let mut blocks = chain(&one, 2);
     let mut parent = epoch.id;
     for block in &mut blocks {
         block.parent = parent;
         if let Content::Learning(learning) = &mut block.content {
-            learning.sheet = sheet.root();
+            learning.manifest = manifest.root();
         }
         parent = block.hash();
     }
@@ -266,7 +266,7 @@ fn the_own_position_is_known_only_in_the_sheet_of_the_current_round() {
         blocks,
         ..one.answer(1)
     };
-    let own = sheet.position(&one.entry(one.me).id);
+    let own = manifest.position(&one.entry(one.me).id);
     let effects = answers(&mut one, x, answer);
     let places = effects.iter().find_map(|effect| match effect {
         Effect::Work(Request::Apply { rounds, .. }) => {

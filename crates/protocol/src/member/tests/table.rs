@@ -7,11 +7,11 @@ use std::sync::Mutex;
 use super::one::note;
 use super::prelude::*;
 use super::toy::Toys;
-use crate::charter::privacy::Voids;
-use crate::charter::{Charter, Epoch, Genesis, Rotation};
 use crate::effects::{Case, Planned, Trained, WorkError};
 use crate::identity::{PublicKey, SecretKey, SignatureClaim, Strict, Verifier};
 use crate::message::{Entry, EntryFields};
+use crate::parameters::privacy::Voids;
+use crate::parameters::{Epoch, Genesis, ProtocolParameters, Rotation};
 use crate::roster::Silo;
 
 pub(super) const BLOB: u64 = 100;
@@ -24,8 +24,12 @@ pub(super) fn epoch(n: u16, rounds: u64) -> Arc<Epoch> {
     epoch_with(n, rounds, |_| {})
 }
 
-/// An epoch of n members with a changed charter.
-pub(super) fn epoch_with(n: u16, rounds: u64, change: impl FnOnce(&mut Charter)) -> Arc<Epoch> {
+/// An epoch of n members with a changed parameter set.
+pub(super) fn epoch_with(
+    n: u16,
+    rounds: u64,
+    change: impl FnOnce(&mut ProtocolParameters),
+) -> Arc<Epoch> {
     epoch_declaring(n, rounds, &[], change)
 }
 
@@ -34,33 +38,33 @@ pub(super) fn epoch_declaring(
     n: u16,
     rounds: u64,
     declared: &[u64],
-    change: impl FnOnce(&mut Charter),
+    change: impl FnOnce(&mut ProtocolParameters),
 ) -> Arc<Epoch> {
     let silo = |i: u16| Silo {
         name: format!("silo {i}"),
         key: key(i).public(),
         rows: declared.get(usize::from(i)).copied(),
     };
-    let mut charter = Charter {
+    let mut protocol = ProtocolParameters {
         work: "toy".into(),
         rounds,
         min_contributions: 2 * ((n - 1) / 3) + 1,
         blob_limit: BLOB,
-        ..Charter::small("table")
+        ..ProtocolParameters::small("table")
     };
-    change(&mut charter);
+    change(&mut protocol);
     Arc::new(
         Epoch::first(&Genesis {
             silos: (0..n).map(silo).collect(),
-            charter,
+            protocol,
         })
         .unwrap(),
     )
 }
 
 /// Knows the signatures of frames that members at this table sealed themselves (that those are what
-/// `envelope::seal` gives is shown by the tests of one member). Checks any other one strictly, and
-/// remembers those that hold: frames have many readers, and are said again with every beat.
+/// `envelope::sign` gives is shown by the tests of one member). Checks any other one strictly, and
+/// remembers those that hold: frames have many readers, and are said again with every heartbeat.
 #[derive(Default)]
 struct Remembering(Mutex<BTreeSet<([u8; 64], Hash)>>);
 
@@ -129,7 +133,7 @@ impl TestFederation {
     /// A federation under another rotation.
     pub(super) fn under(rotation: Rotation, n: u16, rounds: u64) -> Self {
         Self::of(
-            epoch_with(n, rounds, |charter| charter.rotation = rotation),
+            epoch_with(n, rounds, |protocol| protocol.rotation = rotation),
             true,
         )
     }
@@ -300,25 +304,27 @@ impl TestFederation {
                         result: here.map(|()| entries.iter().map(loss).collect()),
                     })
                 }
-                Effect::Work(Request::Decide { sheet, holders, .. }) => {
-                    let root = sheet.root();
-                    let here = self.fetch_all(i, &sheet.entries, &holders);
+                Effect::Work(Request::Decide {
+                    manifest, holders, ..
+                }) => {
+                    let root = manifest.root();
+                    let here = self.fetch_all(i, &manifest.entries, &holders);
                     Input::Done(Answer::Decided {
-                        sheet: root,
+                        manifest: root,
                         result: here.map(|()| root.0.to_vec()),
                     })
                 }
                 Effect::Work(Request::Check { case, holders }) => {
-                    let honest = case.sheet.root().0 == *case.decision;
+                    let honest = case.manifest.root().0 == *case.decision;
                     let refused = WorkError::Refused("a better decision exists".into());
-                    let here = self.fetch_all(i, &case.sheet.entries, &holders);
+                    let here = self.fetch_all(i, &case.manifest.entries, &holders);
                     Input::Done(Answer::Checked {
                         case: case.id(),
                         result: here.and(honest.then_some(()).ok_or(refused)),
                     })
                 }
                 Effect::Work(Request::Settle { case, holders }) => {
-                    let here = self.fetch_all(i, &case.sheet.entries, &holders);
+                    let here = self.fetch_all(i, &case.manifest.entries, &holders);
                     let settled = outcome(&case);
                     if here.is_ok() {
                         self.shelves[i].insert(settled);
@@ -398,17 +404,19 @@ impl TestFederation {
         self.carry_out(to, effects);
     }
 
-    /// Lets time pass until all members are complete and no timer runs; at most `beats`.
-    pub(super) fn pass(&mut self, beats: u32) {
+    /// Lets time pass until all members are complete and no timer runs; at most `heartbeats`.
+    pub(super) fn pass(&mut self, heartbeats: u32) {
         self.run();
         let waits = |member: &Member| !member.complete() || member.deadline().is_some();
-        self.pass_while(beats, |table| table.members.iter().flatten().any(waits));
+        self.pass_while(heartbeats, |table| {
+            table.members.iter().flatten().any(waits)
+        });
         self.run();
     }
 
-    /// Lets time pass while the condition holds; at most `beats`.
-    pub(super) fn pass_while(&mut self, beats: u32, holds: impl Fn(&Self) -> bool) {
-        let end = self.now + self.epoch.beat() * beats;
+    /// Lets time pass while the condition holds; at most `heartbeats`.
+    pub(super) fn pass_while(&mut self, heartbeats: u32, holds: impl Fn(&Self) -> bool) {
+        let end = self.now + self.epoch.heartbeat() * heartbeats;
         while holds(self) {
             if let Some((to, input)) = self.queue.pop_front() {
                 self.step(to, input);

@@ -4,13 +4,13 @@
 use super::prelude::*;
 use super::table::TestFederation;
 use crate::effects::{FinalMasked, WorkError};
-use crate::message::{Blob, MaskedSheet, MaskedVector, PublicKeys};
+use crate::message::{Blob, MaskedManifest, MaskedVector, PublicKeys};
 
 /// What members keep of masked rounds.
 #[derive(Default)]
 pub(super) struct Toys {
-    /// The sheets that were ever checked; who has one keeps it on its shelf.
-    sheets: BTreeMap<Hash, Arc<MaskedSheet>>,
+    /// The manifests that were ever checked; who has one keeps it on its shelf.
+    manifests: BTreeMap<Hash, Arc<MaskedManifest>>,
     /// Members whose machine computes another outcome.
     pub(super) strange: BTreeSet<usize>,
     /// Members that give false shares away.
@@ -52,7 +52,7 @@ pub(super) fn opening(i: usize, block: Hash) -> Vec<u8> {
 
 /// The outcome of a final round.
 pub(super) fn outcome(of: &FinalMasked) -> Hash {
-    Hash::labelled("masked outcome", &[&of.round.state.0, &of.round.sheet.0])
+    Hash::labelled("masked outcome", &[&of.round.state.0, &of.round.manifest.0])
 }
 
 impl TestFederation {
@@ -84,16 +84,18 @@ impl TestFederation {
             }
             Request::Verify {
                 list,
-                sheet,
+                manifest,
                 holders,
             } => {
-                let result = self.verify(i, &sheet, &holders);
+                let result = self.verify(i, &manifest, &holders);
                 if result.is_ok() {
-                    self.shelves[i].extend([list.root, sheet.root()]);
-                    self.toys.sheets.insert(sheet.root(), sheet.clone());
+                    self.shelves[i].extend([list.root, manifest.root()]);
+                    self.toys
+                        .manifests
+                        .insert(manifest.root(), manifest.clone());
                 }
                 Answer::Verified {
-                    sheet: sheet.root(),
+                    manifest: manifest.root(),
                     result,
                 }
             }
@@ -121,10 +123,10 @@ impl TestFederation {
     fn verify(
         &mut self,
         i: usize,
-        sheet: &MaskedSheet,
+        manifest: &MaskedManifest,
         holders: &[MemberIndex],
     ) -> Result<(), WorkError> {
-        for entry in &sheet.entries {
+        for entry in &manifest.entries {
             for blob in [entry.vector, entry.transcript] {
                 if !self.fetch(i, blob.hash, holders) {
                     return Err(WorkError::Unavailable);
@@ -146,9 +148,9 @@ impl TestFederation {
     ) -> Answer {
         let right = |(by, shares): &(MemberIndex, Vec<u8>)| *shares == opening(by.at(), of.block);
         let (proven, unproven): (Vec<_>, Vec<_>) = unmaskings.into_iter().partition(right);
-        let sheet = self.toys.sheets.get(&of.round.sheet).cloned();
-        let here = self.fetch(i, of.round.sheet, holders)
-            && sheet.is_some_and(|sheet| self.verify(i, &sheet, holders).is_ok());
+        let manifest = self.toys.manifests.get(&of.round.manifest).cloned();
+        let here = self.fetch(i, of.round.manifest, holders)
+            && manifest.is_some_and(|manifest| self.verify(i, &manifest, holders).is_ok());
         let mut computed = outcome(of);
         if self.toys.strange.contains(&i) {
             computed = Hash::labelled("strange", &[&computed.0]);

@@ -177,7 +177,7 @@ fn a_quorum_of_finalize_makes_the_block_final() {
         block: hash,
         authors: one.all(),
     }));
-    let own = one.sheet(&one.all()).position(&one.entry(one.me).id);
+    let own = one.manifest(&one.all()).position(&one.entry(one.me).id);
     // Voters are asked first.
     let holders = one.others();
     expected.push(Effect::Work(Request::Apply {
@@ -244,7 +244,7 @@ fn two_votes_of_one_kind_and_nullify_with_finalize_are_evidence() {
         assert_eq!(votes(&mut one, by, 2, first), []);
         assert_eq!(votes(&mut one, by, 2, second), []);
         assert_eq!(
-            one.read(&envelope::seal_evidence(&one.epoch, &evidence)),
+            one.read(&envelope::sign_evidence(&one.epoch, &evidence)),
             []
         );
     }
@@ -286,7 +286,7 @@ fn notarize_and_nullify_of_one_view_are_allowed_in_either_order() {
 /// Sends of a certificate to one member.
 fn answers(one: &One, to: MemberIndex, view: u64, verdict: Verdict) -> Effect {
     let certificate = one.certificate(view, verdict);
-    let frame = envelope::seal_certificate(&one.epoch, &certificate);
+    let frame = envelope::sign_certificate(&one.epoch, &certificate);
     Effect::Send { to, frame }
 }
 
@@ -297,7 +297,7 @@ fn a_late_vote_is_answered_with_the_certificate() {
     let a = block(b"one");
     one.skip(1);
     let nullified = answers(&one, by, 1, Verdict::Nullified);
-    // Within half a beat of the certificate a vote is not answered.
+    // Within half a heartbeat of the certificate a vote is not answered.
     one.now = Time::since_start(Duration::from_millis(500));
     assert_eq!(votes(&mut one, by, 1, Body::Nullify), []);
     one.now = Time::since_start(Duration::from_millis(501));
@@ -416,7 +416,7 @@ fn missing_ancestors_are_asked_for_once_a_block_is_final() {
     one.add_certificate(&one.certificate(2, Verdict::Final(block(b"earlier"))));
     let waiting = one.member.consensus.chain.unresolved.as_ref();
     assert_eq!(waiting.map(|proof| proof.view), Some(3));
-    // With every beat the next member is asked.
+    // With every heartbeat the next member is asked.
     let said = one.at(1000);
     assert!(said.contains(&one.asks_for(2, one.others()[2], (0, 1), Some(hash))));
 }

@@ -1,8 +1,8 @@
 //! Who leads when, under every policy.
 #![allow(clippy::unwrap_used)]
 use super::*;
-use crate::charter::{Charter, Epoch, Genesis};
 use crate::identity::SecretKey;
+use crate::parameters::{Epoch, Genesis, ProtocolParameters};
 use crate::roster::Silo;
 
 fn epoch(n: u16, rotation: Rotation) -> Epoch {
@@ -11,17 +11,17 @@ fn epoch(n: u16, rotation: Rotation) -> Epoch {
         key: SecretKey::from_bytes(blake3::hash(&at.to_le_bytes()).as_bytes()).public(),
         rows: None,
     };
-    let charter = Charter {
+    let protocol = ProtocolParameters {
         rounds: 100,
         view_timeout: 200,
         min_contributions: n,
         rotation,
         blob_limit: 1,
         keep_rounds: 1,
-        ..Charter::small("turns")
+        ..ProtocolParameters::small("turns")
     };
     let silos = (0..n).map(silo).collect();
-    Epoch::first_in(1, &Genesis { silos, charter }).unwrap()
+    Epoch::first_in(1, &Genesis { silos, protocol }).unwrap()
 }
 
 fn everybody(epoch: &Epoch) -> Vec<MemberIndex> {

@@ -20,9 +20,9 @@ use pump::Pump;
 use super::messages::{Fetch, Fetched, Halt, Notices, Outgoing, Subscribe};
 use crate::checks::Checks;
 use crate::clock::Clock;
+use crate::environment::{Network, Pool};
 use crate::notice::Notice;
 use crate::run_state::{Counters, Counts, RunState};
-use crate::surroundings::{Network, Pool};
 
 /// Steps whose commands may wait in the mailbox. The actor never waits, so they rarely do.
 const MAILBOX: usize = 1024;

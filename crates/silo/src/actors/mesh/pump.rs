@@ -19,8 +19,8 @@ use super::{FetchRecipient, Opener};
 use crate::actors::messages::{Fetched, Incoming, Notices, Subscribe, VerifiedCertificates};
 use crate::checks::Checks;
 use crate::clock::Clock;
+use crate::environment::{WorkSize, run, wait};
 use crate::run_state::{Counters, RunState};
-use crate::surroundings::{WorkSize, run, wait};
 
 /// Most signatures that are checked on the actor's own thread. Where nothing is cached, more are checked
 /// in the pool, so that silos of one process check them in parallel.
@@ -154,7 +154,7 @@ impl Pump {
     }
 
     /// Answers a frame of another epoch: with the proof that it is over, or, if it is not known, with
-    /// a question that its members answer with the way there. About once a beat for each neighbour.
+    /// a question that its members answer with the way there. About once a heartbeat for each neighbour.
     fn answer_epoch(&self, now: Time, to: MemberIndex, frame: &Frame) {
         let epoch = &self.opener.epoch;
         if !self.guard.borrow_mut().may_answer(now, to) {

@@ -23,12 +23,12 @@ use super::observer::ObserverActor;
 use super::worker::WorkerActor;
 use crate::activity::Activities;
 use crate::clock::Clock;
+use crate::environment::{Blobs, Pool};
 use crate::error::Stopped;
 use crate::notice::Notice;
 use crate::rounds::PreparedRound;
 use crate::run_state::{Counters, RunState};
 use crate::spans::Spans;
-use crate::surroundings::{Blobs, Pool};
 
 /// Messages that may wait in the mailbox; the network waits when it is full.
 const MAILBOX: usize = 256;

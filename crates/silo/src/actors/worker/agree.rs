@@ -1,20 +1,20 @@
-//! Work on a sheet: deciding, checking a decision, computing its outcome.
+//! Work on a manifest: deciding, checking a decision, computing its outcome.
 
 use std::sync::Arc;
 
 use actix::{Context, Recipient};
-use methods::Sheet;
+use methods::LoadedManifest;
 use protocol::Hash;
 use protocol::effects::{Answer, Case, WorkError};
-use protocol::message::Sheet as SignedSheet;
+use protocol::message::RoundManifest;
 
 use super::part::refused;
 use super::{WorkerActor, answer};
 use crate::actors::messages::WorkResult;
 use crate::checks::Shared;
+use crate::environment::{WorkSize, wait};
 use crate::outcome::Settled;
 use crate::rounds;
-use crate::surroundings::{WorkSize, wait};
 
 impl WorkerActor {
     /// Cache key of a result of the round under way.
@@ -26,18 +26,18 @@ impl WorkerActor {
     /// Chooses a decision, as the lead.
     pub(super) fn decide(
         &mut self,
-        signed: Arc<SignedSheet>,
+        signed: Arc<RoundManifest>,
         reply: Recipient<WorkResult>,
         ctx: &mut Context<Self>,
     ) {
         let (config, base) = (self.config.clone(), self.base.clone());
         let (root, work) = (signed.root(), work(&signed));
-        let models = self.loaded_sheet(&signed);
+        let models = self.loaded_manifest(&signed);
         let job =
-            move || rounds::decide(&config, &base, models.sheet()?).map_err(WorkError::Refused);
+            move || rounds::decide(&config, &base, models.manifest()?).map_err(WorkError::Refused);
         self.run(ctx, reply, work, job, move |_, result| {
             Answer::Decided {
-                sheet: root,
+                manifest: root,
                 result: result.unwrap_or_else(refused),
             }
             .into()
@@ -54,9 +54,9 @@ impl WorkerActor {
         let (config, base) = (self.config.clone(), self.base.clone());
         let (checks, id) = (self.checks.clone(), case.id());
         let shared = checks.check(self.key("check", &id), base.next());
-        let check = move |case: &Case, sheet: &Sheet| {
+        let check = move |case: &Case, manifest: &LoadedManifest| {
             checks.count_check();
-            rounds::check(&config, &base, sheet, &case.decision)
+            rounds::check(&config, &base, manifest, &case.decision)
         };
         self.share(ctx, reply, case, shared, check, move |_, result| {
             Answer::Checked { case: id, result }.into()
@@ -73,12 +73,12 @@ impl WorkerActor {
         let (config, base, blobs) = (self.config.clone(), self.base.clone(), self.blobs.clone());
         let (checks, id, round) = (self.checks.clone(), case.id(), base.next());
         let shared = checks.settle(self.key("settle", &id), round);
-        let settle = move |case: &Case, sheet: &Sheet| {
+        let settle = move |case: &Case, manifest: &LoadedManifest| {
             checks.count_settle();
-            let (signed, decided) = (&case.sheet, &case.decision);
+            let (signed, decided) = (&case.manifest, &case.decision);
             let to_file = |blob| blobs.to_file(blob);
-            let settled = rounds::settle(&config, &base, signed, sheet, decided, to_file)?;
-            Ok(Arc::new(settled.with_sheet(signed)))
+            let settled = rounds::settle(&config, &base, signed, manifest, decided, to_file)?;
+            Ok(Arc::new(settled.with_manifest(signed)))
         };
         self.share(ctx, reply, case, shared, settle, move |worker, result| {
             let result = result.and_then(|settled| worker.settled(round, settled));
@@ -94,31 +94,31 @@ impl WorkerActor {
         reply: Recipient<WorkResult>,
         case: Case,
         shared: Shared<T>,
-        compute: impl FnOnce(&Case, &Sheet) -> Result<T, String> + Send + 'static,
+        compute: impl FnOnce(&Case, &LoadedManifest) -> Result<T, String> + Send + 'static,
         end: impl FnOnce(&mut Self, Result<T, WorkError>) -> WorkResult + 'static,
     ) {
-        let work = work(&case.sheet);
+        let work = work(&case.manifest);
         let end = move |worker: &mut Self, result: Result<Result<T, WorkError>, String>| {
             end(worker, result.unwrap_or_else(refused))
         };
         if shared.is_claimed() {
-            self.sheet_models(&case.sheet);
+            self.manifest_models(&case.manifest);
             let job = move || shared.wait().map_err(WorkError::Refused);
             return answer(ctx, reply, wait(&*self.pool, work, job), end);
         }
-        let models = self.loaded_sheet(&case.sheet);
+        let models = self.loaded_manifest(&case.manifest);
         // Without the models nothing will be computed that others could wait for.
         if models.are_loaded() {
             shared.claim();
         }
         let job = move || {
-            let sheet = match models.sheet() {
+            let manifest = match models.manifest() {
                 Err(WorkError::Unavailable) => return Err(WorkError::Unavailable),
                 Err(WorkError::Refused(why)) => Err(why),
-                Ok(sheet) => Ok(sheet),
+                Ok(manifest) => Ok(manifest),
             };
             shared
-                .compute(|| compute(&case, sheet?))
+                .compute(|| compute(&case, manifest?))
                 .map_err(WorkError::Refused)
         };
         self.run(ctx, reply, work, job, end);
@@ -137,8 +137,8 @@ impl WorkerActor {
     }
 }
 
-fn work(sheet: &SignedSheet) -> WorkSize {
+fn work(manifest: &RoundManifest) -> WorkSize {
     WorkSize::Models {
-        bytes: sheet.entries.iter().map(|entry| entry.fields.size).sum(),
+        bytes: manifest.entries.iter().map(|entry| entry.fields.size).sum(),
     }
 }

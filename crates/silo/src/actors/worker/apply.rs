@@ -11,11 +11,11 @@ use super::part::refused;
 use super::{CurrentRound, NeededBlobs, WorkerActor};
 use crate::actors::messages::WorkResult;
 use crate::config::SiloConfig;
+use crate::environment::WorkSize;
 use crate::notice::Notice;
 use crate::outcome::{Document, Settled};
 use crate::record::{Adopted, JournalRecord};
 use crate::rounds::{LastTraining, OwnState, RoundBase, adopt, outcome_gate};
-use crate::surroundings::WorkSize;
 
 /// Most models for each member in an outcome that is kept before a quorum has agreed on it.
 const MODELS: usize = 16;
@@ -282,7 +282,7 @@ impl WorkerActor {
             personal: own.personal.params.clone(),
         };
         self.kept.push_back(blobs);
-        while self.kept.len() > self.config.member.epoch.charter.keep_rounds as usize {
+        while self.kept.len() > self.config.member.epoch.protocol.keep_rounds as usize {
             self.kept.pop_front();
         }
         let secret = self.secret_of_void(settled);
@@ -359,7 +359,7 @@ fn own_after(
 ) -> OwnState {
     let document = &settled.document;
     let round = document.round;
-    // After a restart the protocol does not know the position in the sheet; the outcome does.
+    // After a restart the protocol does not know the position in the manifest; the outcome does.
     let contributed = trained.as_ref().filter(|trained| trained.round == round);
     let find = |trained: &LastTraining| {
         let mut entries = document.entries.iter();

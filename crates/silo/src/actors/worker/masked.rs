@@ -5,13 +5,16 @@ use std::sync::Arc;
 
 use actix::{Context, Recipient};
 use bytes::Bytes;
-use protocol::message::{Blob, ListDocument, MaskedEntry, MaskedSheet, MaskedVector, PublicKeys};
+use protocol::message::{
+    Blob, ListDocument, MaskedEntry, MaskedManifest, MaskedVector, PublicKeys,
+};
 use protocol::work::{Answer, FinalMasked, MaskedList, WorkError};
 use protocol::{Hash, MemberIndex, codec};
 
 use super::part::refused;
 use super::{NeededBlobs, WorkerActor};
 use crate::actors::messages::WorkResult;
+use crate::environment::WorkSize;
 use crate::needed::VOID_KEPT;
 use crate::notice::Notice;
 use crate::outcome::Settled;
@@ -22,7 +25,6 @@ use crate::rounds::{
     ready, shape, summand, transcript_bytes, wrong_transcript,
 };
 use crate::site::LedgerLine;
-use crate::surroundings::WorkSize;
 
 /// The silo sits a round out.
 fn not_prepared(round: u64, reason: String) -> WorkResult {
@@ -216,15 +218,15 @@ impl WorkerActor {
         })
     }
 
-    /// The blobs that a sheet for this list needs; an error if the list cannot have such a sheet.
+    /// The blobs that a manifest for this list needs; an error if the list cannot have such a manifest.
     pub(super) fn needs_masked(
         &self,
         list: &MaskedList,
-        sheet: &MaskedSheet,
+        manifest: &MaskedManifest,
         holders: &[MemberIndex],
     ) -> Result<NeededBlobs, WorkError> {
         let mut blobs = Vec::new();
-        for entry in &sheet.entries {
+        for entry in &manifest.entries {
             let sum = list.sums.iter().find(|sum| sum.has(entry.member));
             let Some(sum) = sum else {
                 let why = format!("member {} is no author of a sum", entry.member);
@@ -253,29 +255,29 @@ impl WorkerActor {
         })
     }
 
-    /// Checks the transcripts of a sheet, and keeps list and sheet: the vectors are here.
+    /// Checks the transcripts of a manifest, and keeps list and manifest: the vectors are here.
     pub(super) fn verify(
         &mut self,
         list: Arc<MaskedList>,
-        sheet: Arc<MaskedSheet>,
+        manifest: Arc<MaskedManifest>,
         reply: Recipient<WorkResult>,
         ctx: &mut Context<Self>,
     ) {
         let (config, blobs) = (self.config.clone(), self.blobs.clone());
-        let bytes = (sheet.entries.len() * transcript_bytes(&list)) as u64;
-        let (document, root) = (list.document(&config.member.epoch), sheet.root());
+        let bytes = (manifest.entries.len() * transcript_bytes(&list)) as u64;
+        let (document, root) = (list.document(&config.member.epoch), manifest.root());
         let held = self.checks.transcripts(&self.round.transcripts);
-        let whole = Arc::clone(&sheet);
+        let whole = Arc::clone(&manifest);
         let job = move || {
             let ready = ready(&config.member.epoch, &list).map_err(WorkError::Refused)?;
             let blob = |entry: &MaskedEntry| blobs.get(&entry.transcript.hash);
-            check_transcripts(&config, &ready, &sheet, &held, blob).map(|_| ())
+            check_transcripts(&config, &ready, &manifest, &held, blob).map(|_| ())
         };
         let work = WorkSize::Models { bytes };
         self.run(ctx, reply, work, job, move |worker, result| {
             let result = result.unwrap_or_else(refused);
             let result = result.and_then(|()| {
-                // A lead has single vectors checked before there is a sheet.
+                // A lead has single vectors checked before there is a manifest.
                 let kept = [(document.root(), document.blob()), (root, whole.blob())];
                 let kept = kept.into_iter().filter(|_| whole.entries.len() > 1);
                 worker.store(kept).map_err(|_| WorkError::Unavailable)
@@ -284,17 +286,17 @@ impl WorkerActor {
                 Err(WorkError::Refused(_)) => worker.wrong_transcript(&document, &whole),
                 _ => Vec::new(),
             };
-            let sheet = root;
+            let manifest = root;
             WorkResult {
                 notices,
-                ..Answer::Verified { sheet, result }.into()
+                ..Answer::Verified { manifest, result }.into()
             }
         });
     }
 
     /// Returns what a lead found of a single vector, with the blobs that prove it to others.
-    fn wrong_transcript(&self, document: &ListDocument, sheet: &MaskedSheet) -> Vec<Notice> {
-        let [entry] = &sheet.entries[..] else {
+    fn wrong_transcript(&self, document: &ListDocument, manifest: &MaskedManifest) -> Vec<Notice> {
+        let [entry] = &manifest.entries[..] else {
             return Vec::new();
         };
         let (list, transcript) = (document.blob(), self.blobs.get(&entry.transcript.hash));
@@ -305,14 +307,14 @@ impl WorkerActor {
         notice.into_iter().collect()
     }
 
-    /// The list and sheet of a final round, if they are here.
-    fn list_and_sheet(&self, of: &FinalMasked) -> Option<(MaskedList, MaskedSheet)> {
+    /// The list and manifest of a final round, if they are here.
+    fn list_and_manifest(&self, of: &FinalMasked) -> Option<(MaskedList, MaskedManifest)> {
         let list = read_list(&self.blobs.get(&of.round.list)?, of.threshold)?;
-        let sheet = MaskedSheet::read(&self.blobs.get(&of.round.sheet)?)?;
-        Some((list, sheet))
+        let manifest = MaskedManifest::read(&self.blobs.get(&of.round.manifest)?)?;
+        Some((list, manifest))
     }
 
-    /// The blobs that opening a final round needs: list and sheet and, once these are here, what they name.
+    /// The blobs that opening a final round needs: list and manifest and, once these are here, what they name.
     pub(super) fn needs_opening(
         &self,
         of: &FinalMasked,
@@ -325,12 +327,12 @@ impl WorkerActor {
         {
             return Ok(NeededBlobs::default());
         }
-        match self.list_and_sheet(of) {
-            Some((list, sheet)) => self.needs_masked(&list, &sheet, holders),
+        match self.list_and_manifest(of) {
+            Some((list, manifest)) => self.needs_masked(&list, &manifest, holders),
             None => Ok(NeededBlobs {
                 blobs: vec![
                     (of.round.list, codec::LIMIT as u64),
-                    (of.round.sheet, codec::LIMIT as u64),
+                    (of.round.manifest, codec::LIMIT as u64),
                 ],
                 from: holders.to_vec(),
             }),

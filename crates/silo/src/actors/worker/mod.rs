@@ -6,9 +6,9 @@
 
 mod agree;
 mod apply;
+mod manifest;
 mod masked;
 mod part;
-mod sheet;
 mod wants;
 
 use std::collections::{BTreeMap, VecDeque};
@@ -20,11 +20,11 @@ use actix::fut::{ActorFutureExt, wrap_future};
 use actix::{Actor, ActorContext, AsyncContext, Context, Handler, Recipient};
 use bytes::Bytes;
 use methods::Params;
-use protocol::message::{Entry as SheetEntry, Sheet};
+use protocol::message::{Entry as ManifestEntry, RoundManifest};
 use protocol::work::{Answer, Request, WorkError};
 use protocol::{Hash, MemberIndex};
 
-use sheet::SheetModels;
+use manifest::ManifestModels;
 use wants::Wants;
 
 use super::messages::{Fetch, Fetched, Halt, WorkRequest, WorkResult};
@@ -32,6 +32,7 @@ use crate::activity::Activities;
 use crate::checks::{Checks, HeldTranscripts, Shared};
 use crate::clock::Clock;
 use crate::config::SiloConfig;
+use crate::environment::{Blobs, Pool, WorkSize, run};
 use crate::error::StoreError;
 use crate::notice::Notice;
 use crate::outcome::Settled;
@@ -39,7 +40,6 @@ use crate::rounds::{LastTraining, OpeningRound, OwnState, PreparedRound, RoundBa
 use crate::run_state::RunState;
 use crate::secrets::RoundSecrets;
 use crate::site::SiteRules;
-use crate::surroundings::{Blobs, Pool, WorkSize, run};
 
 /// Does the heavy work of one silo.
 pub(crate) struct WorkerActor {
@@ -87,8 +87,8 @@ pub(crate) struct CurrentRound {
     cancel: Arc<AtomicBool>,
     /// Models that have passed the gate, or will.
     gated: BTreeMap<Hash, Shared<Params>>,
-    /// The sheet whose models are all here.
-    sheet: Option<Arc<SheetModels>>,
+    /// The manifest whose models are all here.
+    manifest: Option<Arc<ManifestModels>>,
     /// Outcomes computed here.
     settled: BTreeMap<Hash, Arc<Settled>>,
     /// Transcripts that hold.
@@ -149,7 +149,7 @@ impl WorkerActor {
             reply: ctx.address().recipient(),
         };
         if let Err(error) = self.mesh.try_send(fetch) {
-            // As if no member had them: they are requested again after a beat.
+            // As if no member had them: they are requested again after a heartbeat.
             for wish in error.into_inner().blobs {
                 self.unavailable(&wish.hash, Vec::new());
             }
@@ -202,9 +202,11 @@ impl WorkerActor {
             Request::Hold {
                 entries, holders, ..
             } => self.needs_entries(entries, holders),
-            Request::Decide { sheet, holders, .. } => self.needs_sheet(sheet, holders),
+            Request::Decide {
+                manifest, holders, ..
+            } => self.needs_manifest(manifest, holders),
             Request::Check { case, holders } | Request::Settle { case, holders } => {
-                self.needs_sheet(&case.sheet, holders)
+                self.needs_manifest(&case.manifest, holders)
             }
             Request::Apply { rounds, holders } => match rounds.last() {
                 Some(last) => self.needs_outcome(&last.outcome, holders),
@@ -223,29 +225,29 @@ impl WorkerActor {
             | Request::Mask { .. } => Ok(NeededBlobs::default()),
             Request::Verify {
                 list,
-                sheet,
+                manifest,
                 holders,
-            } => self.needs_masked(list, sheet, holders),
+            } => self.needs_masked(list, manifest, holders),
             Request::Unmask { of, holders } | Request::Combine { of, holders, .. } => {
                 self.needs_opening(of, holders)
             }
         }
     }
 
-    fn needs_sheet(
+    fn needs_manifest(
         &self,
-        sheet: &Arc<Sheet>,
+        manifest: &Arc<RoundManifest>,
         holders: &[MemberIndex],
     ) -> Result<NeededBlobs, WorkError> {
-        if self.round.has(sheet) {
+        if self.round.has(manifest) {
             return Ok(NeededBlobs::default());
         }
-        self.needs_entries(&sheet.entries, holders)
+        self.needs_entries(&manifest.entries, holders)
     }
 
     fn needs_entries(
         &self,
-        entries: &[SheetEntry],
+        entries: &[ManifestEntry],
         holders: &[MemberIndex],
     ) -> Result<NeededBlobs, WorkError> {
         for entry in entries {
@@ -273,7 +275,7 @@ impl WorkerActor {
                 | Request::Combine { .. }
         );
         self.applying &= !is_apply(&job.request);
-        // The document of an outcome names the blobs that are needed next, and so do list and sheet.
+        // The document of an outcome names the blobs that are needed next, and so do list and manifest.
         if staged || self.stale(&job.request).is_some() {
             self.take(job, ctx);
         } else {
@@ -299,7 +301,7 @@ impl WorkerActor {
                 };
                 reply.do_send(held.into());
             }
-            Request::Decide { sheet, .. } => self.decide(sheet, reply, ctx),
+            Request::Decide { manifest, .. } => self.decide(manifest, reply, ctx),
             Request::Check { case, .. } => self.check(case, reply, ctx),
             Request::Settle { case, .. } => self.settle(case, reply, ctx),
             Request::Apply { rounds, .. } => self.apply(rounds, reply, ctx),
@@ -309,7 +311,7 @@ impl WorkerActor {
                 self.check_keys((round, keys, from), reply, ctx);
             }
             Request::Mask { list } => self.mask(list, reply, ctx),
-            Request::Verify { list, sheet, .. } => self.verify(list, sheet, reply, ctx),
+            Request::Verify { list, manifest, .. } => self.verify(list, manifest, reply, ctx),
             Request::Unmask { of, .. } => self.unmask(of, reply, ctx),
             Request::Combine { of, unmaskings, .. } => self.combine(of, unmaskings, reply, ctx),
         }

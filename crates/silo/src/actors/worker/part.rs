@@ -13,10 +13,10 @@ use protocol::{Hash, MemberIndex, codec};
 
 use super::WorkerActor;
 use crate::actors::messages::WorkResult;
+use crate::environment::WorkSize;
 use crate::notice::Notice;
 use crate::record::JournalRecord;
 use crate::rounds::{Contributed, LastTraining, Personal, contribute, score, with_model};
-use crate::surroundings::WorkSize;
 
 impl WorkerActor {
     /// Computes the plan of the round under way.

@@ -5,7 +5,7 @@ use privacy::masks::{
     CHECKS, ExamineError, Fixed, MaskDeviation, MaskError, MemberKeys, ReadyList, Secret,
     SentParts, Shape, examine,
 };
-use protocol::message::{MaskedEntry, MaskedSheet};
+use protocol::message::{MaskedEntry, MaskedManifest};
 use protocol::privacy::Sum;
 use protocol::work::{FinalMasked, MaskedList};
 use protocol::{Epoch, Hash, MemberIndex};
@@ -37,7 +37,7 @@ pub enum NotVoid {
     /// A blob is missing.
     #[error("its {0} is not kept here any more: ask a member that keeps more rounds")]
     Missing(&'static str),
-    /// A list or sheet that cannot be used.
+    /// A list or manifest that cannot be used.
     #[error("{0}")]
     Damaged(String),
 }
@@ -47,14 +47,14 @@ pub struct VoidRound<'a> {
     epoch: &'a Epoch,
     round: u64,
     list: MaskedList,
-    sheet: MaskedSheet,
+    manifest: MaskedManifest,
     ready: ReadyList,
     void: Vec<(Sum, VoidSum)>,
 }
 
 impl<'a> VoidRound<'a> {
     /// Reads a final round of this epoch, whose certified outcome is in `document`; `blob` returns list and
-    /// sheet by hash.
+    /// manifest by hash.
     ///
     /// # Errors
     /// [`NotVoid`]: nobody can be blamed for the round.
@@ -68,15 +68,15 @@ impl<'a> VoidRound<'a> {
         if note.sums.iter().all(|sum| sum.void.is_none()) {
             return Err(NotVoid::Adopted);
         }
-        if !may_disclose(&epoch.charter.privacy) {
+        if !may_disclose(&epoch.protocol.privacy) {
             return Err(NotVoid::Noised);
         }
         let list = blob(&of.round.list).ok_or(NotVoid::Missing("list"))?;
         let list = read_list(&list, of.threshold).ok_or(NotVoid::Other)?;
-        let sheet = blob(&of.round.sheet).ok_or(NotVoid::Missing("sheet"))?;
-        let sheet = MaskedSheet::read(&sheet).ok_or(NotVoid::Other)?;
-        let named = (list.root, list.round, sheet.root());
-        if named != (of.round.list, document.round, of.round.sheet)
+        let manifest = blob(&of.round.manifest).ok_or(NotVoid::Missing("sheet"))?;
+        let manifest = MaskedManifest::read(&manifest).ok_or(NotVoid::Other)?;
+        let named = (list.root, list.round, manifest.root());
+        if named != (of.round.list, document.round, of.round.manifest)
             || list.sums.len() != note.sums.len()
         {
             return Err(NotVoid::Other);
@@ -89,7 +89,7 @@ impl<'a> VoidRound<'a> {
             void: void.collect(),
             ready: ready_of(&epoch.roster, &list).map_err(NotVoid::Damaged)?,
             list,
-            sheet,
+            manifest,
         })
     }
 
@@ -145,7 +145,7 @@ impl<'a> VoidRound<'a> {
     ) -> Result<Option<MaskDeviation>, String> {
         let keys = self.keys(author, secret)?;
         let sum = self.sum(author)?;
-        let mut entries = self.sheet.entries.iter();
+        let mut entries = self.manifest.entries.iter();
         let entry = entries.find(|entry| entry.member == author);
         let name = self.epoch.roster.name(author);
         let entry = entry.ok_or_else(|| format!("{name} is not on the sheet of the round"))?;
@@ -170,10 +170,10 @@ impl<'a> VoidRound<'a> {
         })
     }
 
-    /// The shape of a sum's vectors. All voters have checked their sizes, so they are in the sheet.
+    /// The shape of a sum's vectors. All voters have checked their sizes, so they are in the manifest.
     fn shape(&self, sum: &Sum) -> Result<Shape, String> {
         let reach = reach(sum)?;
-        let entries = self.sheet.entries.iter();
+        let entries = self.manifest.entries.iter();
         let of_sum = entries.filter(|entry| sum.has(entry.member));
         let mut sizes: Vec<_> = of_sum
             .map(|entry: &MaskedEntry| entry.vector.size)

@@ -2,7 +2,7 @@
 //! of a model is in memory but the model that comes out.
 
 use bytes::Bytes;
-use methods::{Params, Sheet};
+use methods::{LoadedManifest, Params};
 use privacy::masks::{BLOCK, Seeds, Shape, SumAuthors, Void, Width, Word};
 use protocol::message::MaskedEntry;
 use protocol::privacy::{Sum, Voids};
@@ -25,8 +25,8 @@ pub(crate) struct Combined {
 
 /// Opens the sums of a final round and computes its outcome. `vector` gives the bytes of an entry's
 /// vector. All sums are means, weighted as agreed, and strategies of secure-aggregation rounds need nothing but the
-/// mean of all authors: so they get a sheet of one entry, to which every group adds. `lay` puts the bytes of
-/// that entry where they take no memory, see [`Blobs::to_file`](crate::surroundings::Blobs::to_file).
+/// mean of all authors: so they get a manifest of one entry, to which every group adds. `lay` puts the bytes of
+/// that entry where they take no memory, see [`Blobs::to_file`](crate::environment::Blobs::to_file).
 pub(crate) fn combine(
     config: &SiloConfig,
     base: &RoundBase,
@@ -79,13 +79,13 @@ impl SealedSum {
         sum: &Sum,
         vector: &impl Fn(&MaskedEntry) -> Option<Bytes>,
     ) -> Result<Self, WorkError> {
-        let entries = round.sheet.entries.iter();
+        let entries = round.manifest.entries.iter();
         let vectors = entries
             .filter(|entry| sum.has(entry.member))
             .map(|entry| vector(entry).ok_or(WorkError::Unavailable));
         let vectors = vectors.collect::<Result<Vec<_>, _>>()?;
         let epoch = &of.config.member.epoch;
-        let masked = epoch.charter.privacy.masked();
+        let masked = epoch.protocol.privacy.masked();
         let group = masked.and_then(|masked| masked.group_of(&epoch.roster, sum));
         let shape = summand.shape(of, sum).map_err(WorkError::Refused)?;
         let other = vectors.iter().any(|vector| vector.len() != shape.bytes());
@@ -242,7 +242,7 @@ pub(super) struct OpenedOf<'a> {
 
 impl<'a> OpenedOf<'a> {
     fn round(round: &'a OpeningRound) -> Self {
-        let entries = &round.sheet.entries;
+        let entries = &round.manifest.entries;
         Self {
             authors: entries.iter().map(|entry| entry.member).collect(),
             vectors: entries.iter().map(|entry| entry.vector.hash).collect(),
@@ -272,7 +272,7 @@ pub(super) fn settle(
     let epoch = &config.member.epoch;
     let void = notes.iter().map(|note| note.void.is_some());
     let opened = of.sums.iter().zip(void);
-    let masked = epoch.charter.privacy.masked();
+    let masked = epoch.protocol.privacy.masked();
     let voids = masked.map(|masked| base.voids.after(masked, &epoch.roster, opened));
     let Voids { rounds, search } = voids.unwrap_or_default();
     let note = MaskedNote {
@@ -305,12 +305,12 @@ fn learn(
         weight: None,
         member: None,
     };
-    let sheet = Sheet {
+    let manifest = LoadedManifest {
         entries: vec![entry],
         scores: None,
     };
-    let decision = strategy.decide(&base.state, &sheet, round);
+    let decision = strategy.decide(&base.state, &manifest, round);
     let decision = decision.map_err(|error| error.to_string())?;
-    let outcome = strategy.settle(&base.state, &sheet, &decision, round);
+    let outcome = strategy.settle(&base.state, &manifest, &decision, round);
     Ok(Some(outcome.map_err(|error| error.to_string())?.state))
 }

@@ -6,7 +6,7 @@ use privacy::masks::{
     BlockHash, Fixed, Listed, Mask, MaskedBytes, MemberKeys, Opening, Point, PublicPoints,
     ReadyList, Root, Shape, SumAuthors, Transcript, Transcripts, Width, Word,
 };
-use protocol::message::{ListDocument, MaskedEntry, MaskedSheet, PublicKeys};
+use protocol::message::{ListDocument, MaskedEntry, MaskedManifest, PublicKeys};
 use protocol::privacy::{Sum, threshold};
 use protocol::work::{FinalMasked, MaskedList, WorkError};
 use protocol::{Epoch, Hash, MemberIndex, Roster, codec};
@@ -159,7 +159,7 @@ fn masked<W: Word>(mask: &Mask, shape: Shape, of: &MaskInput<'_>) -> Result<(Byt
     Ok((masked.bytes.into(), masked.clipped))
 }
 
-/// Checks the transcripts of a sheet for its list, but those that are known to hold; `blob` gives the bytes
+/// Checks the transcripts of a manifest for its list, but those that are known to hold; `blob` gives the bytes
 /// of an entry's transcript.
 ///
 /// # Errors
@@ -167,12 +167,12 @@ fn masked<W: Word>(mask: &Mask, shape: Shape, of: &MaskInput<'_>) -> Result<(Byt
 pub(crate) fn check_transcripts(
     config: &SiloConfig,
     ready: &ReadyList,
-    sheet: &MaskedSheet,
+    manifest: &MaskedManifest,
     held: &HeldTranscripts,
     blob: impl Fn(&MaskedEntry) -> Option<Bytes>,
 ) -> Result<Vec<Transcript>, WorkError> {
     let roster = &config.member.epoch.roster;
-    let checked = sheet.entries.iter().map(|entry| {
+    let checked = manifest.entries.iter().map(|entry| {
         let bytes = blob(entry).ok_or(WorkError::Unavailable)?;
         let checked = held.check(ready, entry.member, entry.transcript.hash, &bytes);
         checked.map_err(|why| {
@@ -208,13 +208,13 @@ pub(crate) fn read_list(blob: &[u8], threshold: usize) -> Option<MaskedList> {
 pub(crate) struct OpeningRound {
     pub(crate) of: FinalMasked,
     pub(crate) list: MaskedList,
-    pub(crate) sheet: MaskedSheet,
+    pub(crate) manifest: MaskedManifest,
     pub(crate) ready: ReadyList,
     pub(crate) transcripts: Transcripts,
 }
 
 impl OpeningRound {
-    /// Reads a final round; `blob` returns list, sheet and transcripts by hash, and `held` knows transcripts
+    /// Reads a final round; `blob` returns list, manifest and transcripts by hash, and `held` knows transcripts
     /// that need not be checked again.
     ///
     /// # Errors
@@ -229,16 +229,17 @@ impl OpeningRound {
         let other =
             |what: &str| WorkError::Refused(format!("what the block names as its {what} is none"));
         let list = read_list(&found(&of.round.list)?, of.threshold).ok_or_else(|| other("list"))?;
-        let sheet = MaskedSheet::read(&found(&of.round.sheet)?).ok_or_else(|| other("sheet"))?;
+        let manifest =
+            MaskedManifest::read(&found(&of.round.manifest)?).ok_or_else(|| other("sheet"))?;
         let ready = ready(&config.member.epoch, &list).map_err(WorkError::Refused)?;
         let transcript = |entry: &MaskedEntry| blob(&entry.transcript.hash);
-        let transcripts = check_transcripts(config, &ready, &sheet, held, transcript)?;
+        let transcripts = check_transcripts(config, &ready, &manifest, held, transcript)?;
         let transcripts = Transcripts::new(&ready, transcripts);
         let transcripts = transcripts.map_err(|why| WorkError::Refused(why.to_string()))?;
         Ok(Self {
             of,
             list,
-            sheet,
+            manifest,
             ready,
             transcripts,
         })
@@ -250,9 +251,11 @@ impl OpeningRound {
 
     /// Everything that the round can be opened with again, besides unmaskings.
     fn blobs(&self) -> Vec<Hash> {
-        let entries = self.sheet.entries.iter();
+        let entries = self.manifest.entries.iter();
         let blobs = entries.flat_map(|entry| [entry.vector.hash, entry.transcript.hash]);
-        blobs.chain([self.list.root, self.of.round.sheet]).collect()
+        blobs
+            .chain([self.list.root, self.of.round.manifest])
+            .collect()
     }
 
     /// This silo's shares of all authors' masks, with the proof that they are the right ones.

@@ -44,7 +44,7 @@ pub(crate) fn open_sums(
     let of = SumBasis { config, base };
     let summand = summand(of).map_err(WorkError::Refused)?;
     let sums = round.list.sums.iter().map(|sum| {
-        let entries = round.sheet.entries.iter();
+        let entries = round.manifest.entries.iter();
         let vectors = entries
             .filter(|entry| sum.has(entry.member))
             .map(|entry| vector(entry).ok_or(WorkError::Unavailable));

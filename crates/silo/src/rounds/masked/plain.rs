@@ -179,8 +179,8 @@ mod tests {
     use crate::testing::{config, epoch_declaring, learner};
 
     fn silo(me: u16) -> SiloConfig {
-        let epoch = epoch_declaring(4, 9, Some(50), |charter| {
-            charter.privacy = Privacy::Masked(noise(20.0));
+        let epoch = epoch_declaring(4, 9, Some(50), |protocol| {
+            protocol.privacy = Privacy::Masked(noise(20.0));
         });
         let mut config = config(&epoch, me);
         config.learner = Arc::new(learner(f64::from(me)).with_samples(50));

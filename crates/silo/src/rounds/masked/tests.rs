@@ -21,7 +21,7 @@ struct OpenedRound {
     round: OpeningRound,
     vectors: Vec<Bytes>,
     unmaskings: Vec<(MemberIndex, Vec<u8>)>,
-    /// List, sheet, transcripts and vectors.
+    /// List, manifest, transcripts and vectors.
     blobs: Vec<Bytes>,
 }
 
@@ -36,10 +36,10 @@ fn epoch_of(groups: u16) -> Arc<Epoch> {
             .map(|i| (format!("silo {i}"), 1))
             .collect(),
     };
-    epoch_with(4 * groups, 9, |charter| {
+    epoch_with(4 * groups, 9, |protocol| {
         // A quorum of eight.
-        charter.min_contributions = charter.min_contributions.max(3 * groups);
-        charter.privacy = Privacy::Masked(Masked {
+        protocol.min_contributions = protocol.min_contributions.max(3 * groups);
+        protocol.privacy = Privacy::Masked(Masked {
             colluders: 1,
             shows: Vec::new(),
             smallest_sum: 3,
@@ -110,7 +110,7 @@ impl OpenedRound {
             ready: prepared.iter().enumerate().map(ready).collect(),
         };
         let all: Vec<_> = (0..members as u16).map(MemberIndex).collect();
-        let masked = epoch.charter.privacy.masked().unwrap();
+        let masked = epoch.protocol.privacy.masked().unwrap();
         let threshold = threshold(&epoch.roster, members);
         let document = ListDocument {
             federation: epoch.federation,
@@ -139,7 +139,7 @@ impl OpenedRound {
             vectors.push(Bytes::from(vector));
             transcripts.push(sent.transcript);
         }
-        let sheet = MaskedSheet {
+        let manifest = MaskedManifest {
             list: list.root,
             entries,
         };
@@ -151,12 +151,12 @@ impl OpenedRound {
                 state: base.outcome,
                 list: list.root,
                 ready: all,
-                sheet: sheet.root(),
+                manifest: manifest.root(),
                 inclusions: Vec::new().into(),
             },
             threshold,
         };
-        let blobs = [list.document(&epoch).blob(), sheet.blob()];
+        let blobs = [list.document(&epoch).blob(), manifest.blob()];
         let blobs: Vec<_> = blobs.into_iter().chain(transcripts).collect();
         let blob = |hash: &Hash| blobs.iter().find(|blob| Hash::of(blob) == *hash).cloned();
         let held = HeldTranscripts::default();
@@ -251,18 +251,18 @@ fn models_around_the_blocks_of_the_sum_are_opened_whole() {
             "{numbers}"
         );
         // A check behind the last coordinate is looked at too.
-        let spoiled = OpenedRound::first(numbers, 1, |i, vector: &mut Vec<u8>| {
+        let corrupted = OpenedRound::first(numbers, 1, |i, vector: &mut Vec<u8>| {
             let check = vector.len() - 1 - 4 * (numbers % 4);
             vector[check] ^= u8::from(i == 2);
         });
-        let settled = spoiled.combine().result.unwrap();
+        let settled = corrupted.combine().result.unwrap();
         assert_eq!(note(&settled).sums[0].void, Some(VoidSum::Streams));
     }
 }
 
 #[test]
 fn a_void_sum_leaves_the_others_as_they_are() {
-    let spoiled = |whose: &'static [usize]| {
+    let corrupted = |whose: &'static [usize]| {
         let round = OpenedRound::first(BLOCK + 9, 2, move |i, vector: &mut Vec<u8>| {
             *vector.last_mut().unwrap() ^= u8::from(whose.contains(&i));
         });
@@ -274,7 +274,7 @@ fn a_void_sum_leaves_the_others_as_they_are() {
         (&[1], 6.5, [Some(VoidSum::Streams), None]),
         (&[7], 2.5, [None, Some(VoidSum::Streams)]),
     ] {
-        let settled = spoiled(whose);
+        let settled = corrupted(whose);
         let values = settled.state.models[0].values();
         assert_eq!(
             (values[0], values[BLOCK]),
@@ -283,7 +283,7 @@ fn a_void_sum_leaves_the_others_as_they_are() {
         let found: Vec<_> = note(&settled).sums.iter().map(|sum| sum.void).collect();
         assert_eq!((found, note(&settled).nothing), (void.to_vec(), None));
     }
-    let both = spoiled(&[0, 4]);
+    let both = corrupted(&[0, 4]);
     assert_eq!(note(&both).nothing, Some(Nothing::Void));
     assert!(
         both.state.models[0]
@@ -307,14 +307,14 @@ fn a_false_unmasking_is_named_and_another_one_takes_its_place() {
 #[test]
 fn wrong_streams_void_the_sum_the_models_stay_and_after_three_rounds_the_group_is_suspended() {
     // The last word is a check coordinate.
-    let spoiled = |i: usize, vector: &mut Vec<u8>| {
+    let corrupted = |i: usize, vector: &mut Vec<u8>| {
         if i == 2 {
             *vector.last_mut().unwrap() ^= 1;
         }
     };
     let mut before = genesis();
     for round in 1..=3 {
-        let opened = OpenedRound::after(&before, spoiled);
+        let opened = OpenedRound::after(&before, corrupted);
         assert!(!suspended(&opened.base));
         let settled = opened.combine().result.unwrap();
         assert_eq!(settled.state, before.state);
@@ -340,9 +340,9 @@ fn wrong_streams_void_the_sum_the_models_stay_and_after_three_rounds_the_group_i
 #[test]
 fn a_good_sum_between_void_ones_gives_no_new_budget_of_voids() {
     let mut before = genesis();
-    for (spoils, counted) in [(true, 1), (true, 2), (false, 2), (false, 2), (true, 3)] {
+    for (corrupts, counted) in [(true, 1), (true, 2), (false, 2), (false, 2), (true, 3)] {
         let opened = OpenedRound::after(&before, |i, vector| {
-            if i == 2 && spoils {
+            if i == 2 && corrupts {
                 *vector.last_mut().unwrap() ^= 1;
             }
         });
@@ -399,12 +399,12 @@ fn masked_rounds_do_not_begin_with_numbers_beyond_8() {
 
 #[test]
 fn the_author_that_spoiled_a_sum_is_named_from_its_secret_and_no_other_is() {
-    let spoiled = |i: usize, vector: &mut Vec<u8>| {
+    let corrupted = |i: usize, vector: &mut Vec<u8>| {
         if i == 2 {
             *vector.last_mut().unwrap() ^= 1;
         }
     };
-    let round = OpenedRound::after(&genesis(), spoiled);
+    let round = OpenedRound::after(&genesis(), corrupted);
     let value = 1 << 24;
     for author in 0..4 {
         let found = round.blamed(author, author as u8 + 1).unwrap().unwrap();
@@ -446,7 +446,7 @@ fn sums_are_opened_again_one_by_one_from_what_is_kept() {
 #[test]
 fn a_transcript_that_holds_is_checked_once_for_its_list_author_and_bytes() {
     let [first, second] = [3, 5].map(|numbers| OpenedRound::first(numbers, 1, |_, _| ()));
-    let entries = &first.round.sheet.entries;
+    let entries = &first.round.manifest.entries;
     let named = |at: usize| (entries[at].member, entries[at].transcript.hash);
     let bytes = first.blob(&named(0).1).unwrap();
     let other = Bytes::from_static(b"no transcript");
@@ -466,7 +466,7 @@ fn a_transcript_that_holds_is_checked_once_for_its_list_author_and_bytes() {
     // A list takes the place of another.
     let (author, hash) = (
         MemberIndex(0),
-        second.round.sheet.entries[0].transcript.hash,
+        second.round.manifest.entries[0].transcript.hash,
     );
     assert!(check(&second, (author, hash), &second.blob(&hash).unwrap()));
     assert!(!check(&first, named(0), &other));

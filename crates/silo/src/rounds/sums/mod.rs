@@ -26,8 +26,8 @@ use protocol::privacy::{Privacy, RoundMode, Sum};
 
 use super::{Contributed, Personal, RoundBase};
 use crate::config::SiloConfig;
+use crate::environment::WorkSize;
 use crate::secrets::RoundSecrets;
-use crate::surroundings::WorkSize;
 
 use models::MeanOfModels;
 pub(crate) use models::reach;
@@ -146,7 +146,7 @@ pub(crate) trait OpenedTotal {
 /// Rounds are in clear, or the agreed numbers give no noise that can be drawn.
 pub(crate) fn summand(of: SumBasis<'_>) -> Result<Box<dyn Summand>, String> {
     let numbers = of.base.gate.layout.len();
-    match of.config.member.epoch.charter.privacy.mode() {
+    match of.config.member.epoch.protocol.privacy.mode() {
         RoundMode::Clear | RoundMode::Named => Err("rounds in clear open no sums".into()),
         RoundMode::Masked(_) => Ok(Box::new(MeanOfModels)),
         RoundMode::Noised(masked, noise) => Ok(Box::new(Noised::new(masked, noise, numbers)?)),
@@ -159,7 +159,7 @@ pub(crate) fn summand(of: SumBasis<'_>) -> Result<Box<dyn Summand>, String> {
 /// The numbers give no noise that can be drawn.
 pub(crate) fn agreed_noise(of: SumBasis<'_>) -> Result<Option<Noised>, String> {
     let numbers = of.base.gate.layout.len();
-    match of.config.member.epoch.charter.privacy.mode() {
+    match of.config.member.epoch.protocol.privacy.mode() {
         RoundMode::Clear | RoundMode::Named | RoundMode::Masked(_) => Ok(None),
         RoundMode::Noised(masked, noise) => Noised::new(masked, noise, numbers).map(Some),
     }
@@ -181,7 +181,7 @@ pub(crate) fn check_start(privacy: &Privacy, start: Option<&Params>) -> Result<(
 /// # Errors
 /// Why it cannot.
 pub(crate) fn check_summand(of: SumBasis<'_>) -> Result<(), String> {
-    match of.config.member.epoch.charter.privacy.mode() {
+    match of.config.member.epoch.protocol.privacy.mode() {
         RoundMode::Clear | RoundMode::Named => Ok(()),
         RoundMode::Masked(_) | RoundMode::Noised(..) => summand(of)?.check(of),
     }

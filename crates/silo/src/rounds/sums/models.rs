@@ -11,9 +11,9 @@ use super::{
     ToldModel, Train,
 };
 use crate::config::SiloConfig;
+use crate::environment::WorkSize;
 use crate::rounds::Personal;
 use crate::secrets::RoundSecrets;
-use crate::surroundings::WorkSize;
 
 /// The mean of the models of all authors, weighted as agreed.
 pub(super) struct MeanOfModels;

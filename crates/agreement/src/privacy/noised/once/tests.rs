@@ -1,7 +1,7 @@
 //! Agreements on a model that is solved at once.
 #![allow(clippy::unwrap_used)]
 
-use protocol::charter::{Real, Release};
+use protocol::parameters::{Real, Release};
 
 use crate::agreement::Agreement;
 use crate::privacy::noised::tests::{TRAINING, noise_of, noised, strategy};
@@ -43,7 +43,7 @@ fn the_bound_is_that_of_one_round_and_the_clipping_follows_from_both_norms() {
         (noise.z.value() * 0.268_051 - 1.0001).abs() < 1e-5,
         "{noise:?}"
     );
-    let bound = crate::bound(&agreement.epoch.charter).unwrap();
+    let bound = crate::bound(&agreement.epoch.protocol).unwrap();
     assert_eq!(
         bound.to_string(),
         "epsilon 1.0000 (1.4652 if all others collude), delta 1e-5"

@@ -77,12 +77,14 @@ fn used(name: &str, options: Value, rounds: u64) -> Vec<Params> {
                 member: None,
             });
         }
-        let sheet = methods::strategy::Sheet {
+        let manifest = methods::strategy::LoadedManifest {
             entries,
             scores: None,
         };
-        let decision = strategy.decide(&state, &sheet, round).unwrap();
-        let outcome = strategy.settle(&state, &sheet, &decision, round).unwrap();
+        let decision = strategy.decide(&state, &manifest, round).unwrap();
+        let outcome = strategy
+            .settle(&state, &manifest, &decision, round)
+            .unwrap();
         (coalitions, state) = (outcome.assignment, outcome.state);
     }
     let own = |at: usize| {

@@ -12,7 +12,7 @@ use crate::learner::Training;
 use crate::params::{Params, weighted_mean};
 use crate::strategy::options::fraction;
 use crate::strategy::{
-    AssignAndAggregate, ModelEntry, SettleError, Sheet, State, Strategy, WeightRule,
+    AssignAndAggregate, LoadedManifest, ModelEntry, SettleError, State, Strategy, WeightRule,
 };
 
 /// Options of FedAvgM.
@@ -65,13 +65,13 @@ impl AssignAndAggregate for FedAvgM {
     fn aggregate(
         &self,
         state: &State,
-        sheet: &Sheet,
+        manifest: &LoadedManifest,
         _: &[u32],
         _: u64,
     ) -> Result<State, SettleError> {
-        sheet.require_rows()?;
+        manifest.require_rows()?;
         let rows = |entry: &ModelEntry| entry.weight.unwrap_or(0) as f64;
-        let models: Vec<_> = sheet
+        let models: Vec<_> = manifest
             .entries
             .iter()
             .map(|entry| (&entry.model, rows(entry)))

@@ -33,7 +33,8 @@ use crate::strategy::server::one_model::one_model;
 use crate::strategy::wrappers::learner_wrapper::WrappedLearner;
 use crate::strategy::wrappers::strategy_wrapper::{StrategyWrapper, WrappedStrategy};
 use crate::strategy::{
-    EquipError, Kept, ModelEntry, Outcome, SettleError, Sheet, State, Strategy, StrategyError,
+    EquipError, Kept, LoadedManifest, ModelEntry, Outcome, SettleError, State, Strategy,
+    StrategyError,
 };
 
 pub use self::findings::findings;
@@ -55,7 +56,7 @@ const DOMAIN_SILOS: &str = "fedcg.silos";
 /// does not cover them.
 const LARGEST: f64 = 1000.0;
 
-/// Most domains that a charter may ask for.
+/// Most domains that a parameter set may ask for.
 const MOST: usize = 1024;
 
 /// Options of FedCG.
@@ -360,7 +361,12 @@ impl StrategyWrapper for FedCg {
 
     /// The teacher, if there is one, is what it was, or now and then the student; `A` is computed
     /// anew. No contribution decides either of them.
-    fn adopt(&self, before: &State, sheet: &Sheet, after: Outcome) -> Result<Outcome, SettleError> {
+    fn adopt(
+        &self,
+        before: &State,
+        manifest: &LoadedManifest,
+        after: Outcome,
+    ) -> Result<Outcome, SettleError> {
         let (start, mean) = one_model(&before.models, &after.state.models)?;
         let rounds = before.memory.count(ROUNDS).unwrap_or(0).saturating_add(1);
         let teacher = match rounds % self.refresh {
@@ -377,7 +383,7 @@ impl StrategyWrapper for FedCg {
         after.state.models = vec![model.expect("the mean has every tensor")];
         let memory = &mut after.state.memory;
         memory.insert(ROUNDS, Kept::Count(rounds));
-        for (name, kept) in domain_sizes(sheet, domains) {
+        for (name, kept) in domain_sizes(manifest, domains) {
             memory.insert(name, kept);
         }
         Ok(after)
@@ -385,16 +391,16 @@ impl StrategyWrapper for FedCg {
 }
 
 /// Returns how the training rows of all silos were divided into domains, for reports.
-fn domain_sizes(sheet: &Sheet, domains: usize) -> [(&'static str, Kept); 2] {
+fn domain_sizes(manifest: &LoadedManifest, domains: usize) -> [(&'static str, Kept); 2] {
     let mut silos = vec![0; domains];
     let mut sums = vec![0.0; domains];
-    let by_rows = sheet.entries.iter().all(|entry| entry.weight.is_some());
-    for entry in &sheet.entries {
+    let by_rows = manifest.entries.iter().all(|entry| entry.weight.is_some());
+    for entry in &manifest.entries {
         let shares = entry.model.tensor(SHARES).unwrap_or_default();
         let weight = if by_rows {
             entry.share(true)
         } else {
-            1.0 / sheet.entries.len() as f64
+            1.0 / manifest.entries.len() as f64
         };
         for ((silos, sum), &share) in silos.iter_mut().zip(&mut sums).zip(shares) {
             *silos += u64::from(share > 0.0);

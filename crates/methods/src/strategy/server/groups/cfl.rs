@@ -13,7 +13,8 @@ use crate::strategy::options::{MethodSetting, not_negative};
 use crate::strategy::server::means::{coalition_means, kept};
 use crate::strategy::server::one_model::fedavg::WeightRule;
 use crate::strategy::{
-    AssignAndAggregate, DecideError, ModelEntry, SettleError, Sheet, State, Strategy, StrategyError,
+    AssignAndAggregate, DecideError, LoadedManifest, ModelEntry, SettleError, State, Strategy,
+    StrategyError,
 };
 
 /// Options of CFL.
@@ -88,8 +89,8 @@ struct Splitting {
 
 /// Products of what the entries changed in models that they started from, in plain `f64`: the same
 /// bits everywhere.
-fn products(sheet: &Sheet, starts: &[&Params]) -> Result<Matrix, DecideError> {
-    let models: Vec<_> = sheet.entries.iter().map(|entry| &entry.model).collect();
+fn products(manifest: &LoadedManifest, starts: &[&Params]) -> Result<Matrix, DecideError> {
+    let models: Vec<_> = manifest.entries.iter().map(|entry| &entry.model).collect();
     let changes = Embedding {
         part: Part::All,
         update: true,
@@ -143,19 +144,24 @@ impl AssignAndAggregate for Splitting {
         true
     }
 
-    fn assign(&self, state: &State, sheet: &Sheet, round: u64) -> Result<Vec<u32>, DecideError> {
+    fn assign(
+        &self,
+        state: &State,
+        manifest: &LoadedManifest,
+        round: u64,
+    ) -> Result<Vec<u32>, DecideError> {
         if self.by_rows {
-            sheet.require_rows()?;
+            manifest.require_rows()?;
         }
-        let own = kept(state, sheet)?;
+        let own = kept(state, manifest)?;
         if round <= self.rule.after_round {
             return Ok(own);
         }
         let starts: Vec<_> = own.iter().map(|&own| &state.models[own as usize]).collect();
-        let products = products(sheet, &starts)?;
+        let products = products(manifest, &starts)?;
         let parts = self.rule.refine(&products, &own, round);
         let parts = parts.map_err(DecideError::unusable)?;
-        let most = self.setting.members.max(sheet.entries.len());
+        let most = self.setting.members.max(manifest.entries.len());
         Ok(numbered(&own, &parts, state.models.len(), most))
     }
 
@@ -166,17 +172,17 @@ impl AssignAndAggregate for Splitting {
     fn aggregate(
         &self,
         state: &State,
-        sheet: &Sheet,
+        manifest: &LoadedManifest,
         assignment: &[u32],
         _: u64,
     ) -> Result<State, SettleError> {
         let before = &state.models;
         let last = assignment.iter().max().map_or(0, |&last| last as usize + 1);
-        let most = before.len() + sheet.entries.len();
+        let most = before.len() + manifest.entries.len();
         let clusters = last.clamp(before.len(), most);
         let weight = |entry: &ModelEntry| entry.share(self.by_rows);
         let rule = &self.setting.rule;
-        let models = coalition_means(rule, sheet, assignment, before, clusters, weight)?;
+        let models = coalition_means(rule, manifest, assignment, before, clusters, weight)?;
         Ok(state.with(models))
     }
 }

@@ -6,8 +6,8 @@ use crate::learner::{LearnError, Learner, Update};
 use crate::params::Params;
 use crate::strategy::server::means::{coalition_means, kept};
 use crate::strategy::{
-    Claim, DecideError, Decision, EquipError, Fitting, Kept, Newcomer, Objection, Outcome,
-    OwnRadius, Participant, Plan, SettleError, Sheet, State, Strategy, Watch,
+    Claim, DecideError, Decision, EquipError, Fitting, Kept, LoadedManifest, Newcomer, Objection,
+    Outcome, OwnRadius, Participant, Plan, SettleError, State, Strategy, Watch,
 };
 
 /// Train alone, let all members score every model (eq. (10)), form `coalitions` coalitions by the
@@ -41,8 +41,8 @@ impl CsRcfl {
     }
 
     /// The program of a round that forms coalitions.
-    fn program(&self, sheet: &Sheet) -> Result<CoalitionProgram, DecideError> {
-        let scores = sheet.require_scores()?;
+    fn program(&self, manifest: &LoadedManifest) -> Result<CoalitionProgram, DecideError> {
+        let scores = manifest.require_scores()?;
         // With fewer contributions than coalitions asked for, as many as there are: an absent
         // silo must not cost the others their round.
         let coalitions = self.coalitions.min(scores.len());
@@ -105,11 +105,16 @@ impl Strategy for CsRcfl {
         self.fit.contribute(state, plan, participant, progress)
     }
 
-    fn decide(&self, state: &State, sheet: &Sheet, round: u64) -> Result<Decision, DecideError> {
+    fn decide(
+        &self,
+        state: &State,
+        manifest: &LoadedManifest,
+        round: u64,
+    ) -> Result<Decision, DecideError> {
         if self.frozen(round) {
-            return Ok(Decision::fixed(kept(state, sheet)?));
+            return Ok(Decision::fixed(kept(state, manifest)?));
         }
-        let found = self.program(sheet)?.solve_with_proof(round);
+        let found = self.program(manifest)?.solve_with_proof(round);
         if found.gap > self.gap {
             return Err(DecideError::Unproven {
                 gap: found.gap,
@@ -130,21 +135,22 @@ impl Strategy for CsRcfl {
     fn check(
         &self,
         state: &State,
-        sheet: &Sheet,
+        manifest: &LoadedManifest,
         decision: &Decision,
         round: u64,
     ) -> Result<(), Objection> {
         if self.frozen(round) {
-            return decision.must_be_fixed(&kept(state, sheet)?, "every entry keeps its coalition");
+            return decision
+                .must_be_fixed(&kept(state, manifest)?, "every entry keeps its coalition");
         }
         let claim = decision.final_claim()?;
-        let program = self.program(sheet)?;
+        let program = self.program(manifest)?;
         if !program.is_canonical(&decision.assignment) {
             return Err(Objection::Infeasible(format!(
                 "expected a grouping of {} entries into {} coalitions, numbered in the order of \
                  their first entries",
-                sheet.entries.len(),
-                self.coalitions.min(sheet.entries.len())
+                manifest.entries.len(),
+                self.coalitions.min(manifest.entries.len())
             )));
         }
         let actual = program.objective(&decision.assignment);
@@ -193,22 +199,22 @@ impl Strategy for CsRcfl {
     fn settle(
         &self,
         state: &State,
-        sheet: &Sheet,
+        manifest: &LoadedManifest,
         decision: &Decision,
         round: u64,
     ) -> Result<Outcome, SettleError> {
         let (before, coalitions, gap) = if self.frozen(round) {
             (state.models.as_slice(), state.models.len(), None)
         } else {
-            sheet.fits(&decision.assignment)?;
-            let gap = Self::gap(&self.program(sheet)?, decision);
+            manifest.fits(&decision.assignment)?;
+            let gap = Self::gap(&self.program(manifest)?, decision);
             let gap = gap.map_err(SettleError::Infeasible)?;
-            let coalitions = self.coalitions.min(sheet.entries.len());
+            let coalitions = self.coalitions.min(manifest.entries.len());
             ([].as_slice(), coalitions, Some(gap))
         };
         let models = coalition_means(
             &self.rule,
-            sheet,
+            manifest,
             &decision.assignment,
             before,
             coalitions,

@@ -10,7 +10,7 @@ use crate::strategy::server::groups::multi_model::{
     First, ModelChoice, MultiModel, MultiModelOptions, distances,
 };
 use crate::strategy::server::one_model::fedavg::WeightRule;
-use crate::strategy::{DecideError, Participant, Sheet, State, Strategy, StrategyError};
+use crate::strategy::{DecideError, LoadedManifest, Participant, State, Strategy, StrategyError};
 
 /// Options of FeSEM.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -57,8 +57,8 @@ impl ModelChoice for Nearest {
         Ok((participant.start(state)?.clone(), participant.coalition))
     }
 
-    fn assign(&self, state: &State, sheet: &Sheet) -> Result<Vec<u32>, DecideError> {
-        let distances = distances(sheet, state.models.iter());
+    fn assign(&self, state: &State, manifest: &LoadedManifest) -> Result<Vec<u32>, DecideError> {
+        let distances = distances(manifest, state.models.iter());
         assign(&distances).map_err(DecideError::unusable)
     }
 }

@@ -18,7 +18,8 @@ use crate::strategy::server::means::kept;
 use crate::strategy::server::one_model::fedavg::WeightRule;
 use crate::strategy::wrappers::learner_wrapper::{LearnerWrapper, WrappedLearner};
 use crate::strategy::{
-    DecideError, EquipError, ModelEntry, Participant, Sheet, State, Strategy, StrategyError,
+    DecideError, EquipError, LoadedManifest, ModelEntry, Participant, State, Strategy,
+    StrategyError,
 };
 
 /// Name under which the chosen models travel: 1 for each of them, 0 for the others.
@@ -129,12 +130,12 @@ impl ModelChoice for BestModels {
         Ok(())
     }
 
-    fn assign(&self, state: &State, sheet: &Sheet) -> Result<Vec<u32>, DecideError> {
-        let bad = sheet.entries.iter().enumerate();
+    fn assign(&self, state: &State, manifest: &LoadedManifest) -> Result<Vec<u32>, DecideError> {
+        let bad = manifest.entries.iter().enumerate();
         let mut bad = bad.filter_map(|(entry, model)| Some((entry, self.validate(model).err()?)));
         match bad.next() {
             Some((entry, reason)) => Err(DecideError::Unusable { entry, reason }),
-            None => kept(state, sheet),
+            None => kept(state, manifest),
         }
     }
 

@@ -12,7 +12,7 @@ use crate::strategy::server::groups::multi_model::{
 };
 use crate::strategy::server::means::kept;
 use crate::strategy::server::one_model::fedavg::WeightRule;
-use crate::strategy::{DecideError, Participant, Sheet, State, Strategy, StrategyError};
+use crate::strategy::{DecideError, LoadedManifest, Participant, State, Strategy, StrategyError};
 
 /// Options of IFCA.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -80,7 +80,7 @@ impl ModelChoice for BestModel {
         Ok((state.models[best as usize].clone(), best))
     }
 
-    fn assign(&self, state: &State, sheet: &Sheet) -> Result<Vec<u32>, DecideError> {
-        kept(state, sheet)
+    fn assign(&self, state: &State, manifest: &LoadedManifest) -> Result<Vec<u32>, DecideError> {
+        kept(state, manifest)
     }
 }

@@ -1,4 +1,4 @@
-//! Local training: every silo keeps its local model. The baseline that a federation has to beat.
+//! Local training: every silo keeps its local model. The baseline that a federation has to heartbeat.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,8 +7,8 @@ use crate::params::Params;
 use crate::robust::Ridge;
 use crate::strategy::options::{MethodSetting, is_default};
 use crate::strategy::{
-    AssignAndAggregate, DecideError, EquipError, FitRule, Fitting, OwnRadius, Participant, Plan,
-    SettleError, Sheet, State, Strategy, StrategyError, Watch,
+    AssignAndAggregate, DecideError, EquipError, FitRule, Fitting, LoadedManifest, OwnRadius,
+    Participant, Plan, SettleError, State, Strategy, StrategyError, Watch,
 };
 
 /// Options of local training.
@@ -60,14 +60,19 @@ impl Local {
 /// A member that claims the number of another makes the other take a new one. So that the list of
 /// models does not grow with every such claim, it has at most one for every member (at most
 /// `members`, or as many as there are entries); beyond, an entry takes the lowest number that no
-/// entry of this sheet has. As long as no member claims the number of another, numbers never
+/// entry of this manifest has. As long as no member claims the number of another, numbers never
 /// run out.
-pub(crate) fn numbers(state: &State, sheet: &Sheet, members: usize, round: u64) -> Vec<u32> {
+pub(crate) fn numbers(
+    state: &State,
+    manifest: &LoadedManifest,
+    members: usize,
+    round: u64,
+) -> Vec<u32> {
     // The one model before the first round belongs to no member.
     let known = if round == 1 { 0 } else { state.models.len() };
-    let most = members.max(sheet.entries.len());
+    let most = members.max(manifest.entries.len());
     let mut taken = vec![false; known];
-    let claimed: Vec<Option<u32>> = sheet
+    let claimed: Vec<Option<u32>> = manifest
         .entries
         .iter()
         .map(|entry| {
@@ -105,7 +110,7 @@ pub(crate) fn replaced(
     for (&own, next) in assignment.iter().zip(models) {
         match after.get_mut(own as usize) {
             Some(model) => *model = next,
-            // New numbers ascend in bundle order.
+            // New numbers ascend in contribution list order.
             None => after.push(next),
         }
     }
@@ -141,8 +146,13 @@ impl AssignAndAggregate for Local {
         round > 1
     }
 
-    fn assign(&self, state: &State, sheet: &Sheet, round: u64) -> Result<Vec<u32>, DecideError> {
-        Ok(numbers(state, sheet, self.members, round))
+    fn assign(
+        &self,
+        state: &State,
+        manifest: &LoadedManifest,
+        round: u64,
+    ) -> Result<Vec<u32>, DecideError> {
+        Ok(numbers(state, manifest, self.members, round))
     }
 
     fn rule(&self) -> &'static str {
@@ -152,18 +162,18 @@ impl AssignAndAggregate for Local {
     fn aggregate(
         &self,
         state: &State,
-        sheet: &Sheet,
+        manifest: &LoadedManifest,
         assignment: &[u32],
         round: u64,
     ) -> Result<State, SettleError> {
-        if assignment != numbers(state, sheet, self.members, round) {
+        if assignment != numbers(state, manifest, self.members, round) {
             return Err(SettleError::Infeasible(OWN_COALITION.into()));
         }
         let before = match round {
             1 => Vec::new(),
             _ => state.models.clone(),
         };
-        let models = sheet.entries.iter().map(|entry| entry.model.clone());
+        let models = manifest.entries.iter().map(|entry| entry.model.clone());
         Ok(state.with(replaced(before, assignment, models)))
     }
 }

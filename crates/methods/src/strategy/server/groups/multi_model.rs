@@ -18,8 +18,8 @@ use crate::strategy::server::groups::starts;
 use crate::strategy::server::means::coalition_means;
 use crate::strategy::server::one_model::fedavg::WeightRule;
 use crate::strategy::{
-    AssignAndAggregate, DecideError, EquipError, ModelEntry, Participant, Plan, SettleError, Sheet,
-    State, Strategy, StrategyError, Watch,
+    AssignAndAggregate, DecideError, EquipError, LoadedManifest, ModelEntry, Participant, Plan,
+    SettleError, State, Strategy, StrategyError, Watch,
 };
 
 /// The grouping of the contributions of the first round.
@@ -99,7 +99,7 @@ pub(crate) trait ModelChoice: Send + Sync {
     }
 
     /// The model of every entry.
-    fn assign(&self, state: &State, sheet: &Sheet) -> Result<Vec<u32>, DecideError>;
+    fn assign(&self, state: &State, manifest: &LoadedManifest) -> Result<Vec<u32>, DecideError>;
 
     /// All models that an entry updates, ascending, `own` among them.
     fn updates(&self, entry: &ModelEntry, own: u32) -> Vec<u32> {
@@ -147,30 +147,30 @@ impl<B> MultiModel<B> {
 }
 
 /// Every entry's hash, and the order of those.
-fn hashed(sheet: &Sheet) -> (Vec<crate::Digest>, Vec<usize>) {
-    let hashes: Vec<_> = sheet.entries.iter().map(|e| e.model.hash()).collect();
+fn hashed(manifest: &LoadedManifest) -> (Vec<crate::Digest>, Vec<usize>) {
+    let hashes: Vec<_> = manifest.entries.iter().map(|e| e.model.hash()).collect();
     let mut order: Vec<usize> = (0..hashes.len()).collect();
     order.sort_by_key(|&at| hashes[at]);
     (hashes, order)
 }
 
 /// Assigns entries to this number of models in turn, in the order of their hashes.
-fn dealt(sheet: &Sheet, models: usize) -> Vec<u32> {
-    let mut assignment = vec![0; sheet.entries.len()];
-    for (turn, at) in hashed(sheet).1.into_iter().enumerate() {
+fn dealt(manifest: &LoadedManifest, models: usize) -> Vec<u32> {
+    let mut assignment = vec![0; manifest.entries.len()];
+    for (turn, at) in hashed(manifest).1.into_iter().enumerate() {
         assignment[at] = (turn % models) as u32;
     }
     assignment
 }
 
 /// Clusters of the entries' models, as many as there are models, or entries if they are fewer.
-fn clusters(sheet: &Sheet, models: usize) -> Result<Vec<u32>, DecideError> {
-    let entries = &sheet.entries;
-    let (hashes, order) = hashed(sheet);
+fn clusters(manifest: &LoadedManifest, models: usize) -> Result<Vec<u32>, DecideError> {
+    let entries = &manifest.entries;
+    let (hashes, order) = hashed(manifest);
     let all: Vec<u8> = order.iter().flat_map(|&at| hashes[at]).collect();
     let [a, b, c, d, e, f, g, h, ..] = *blake3::hash(&all).as_bytes();
     let seed = u64::from_le_bytes([a, b, c, d, e, f, g, h]);
-    let squares = distances(sheet, entries.iter().map(|entry| &entry.model));
+    let squares = distances(manifest, entries.iter().map(|entry| &entry.model));
     // Inner products with the first entry as the origin.
     let gram = Matrix::from_fn(entries.len(), entries.len(), |i, j| {
         (squares[(i, 0)] + squares[(j, 0)] - squares[(i, j)]) / 2.0
@@ -182,11 +182,11 @@ fn clusters(sheet: &Sheet, models: usize) -> Result<Vec<u32>, DecideError> {
 /// Squared distances of the entries' models (rows) from others (columns), buffers left out; the
 /// same bits everywhere. Infinite between models of different layouts.
 pub(crate) fn distances<'a>(
-    sheet: &Sheet,
+    manifest: &LoadedManifest,
     others: impl ExactSizeIterator<Item = &'a Params> + Clone,
 ) -> Matrix {
-    let mut squares = Matrix::zeros(sheet.entries.len(), others.len());
-    for (row, entry) in sheet.entries.iter().enumerate() {
+    let mut squares = Matrix::zeros(manifest.entries.len(), others.len());
+    for (row, entry) in manifest.entries.iter().enumerate() {
         for (square, other) in squares.row_mut(row).iter_mut().zip(others.clone()) {
             *square = squared_distance(&entry.model, other).unwrap_or(f64::INFINITY);
         }
@@ -251,14 +251,19 @@ impl<B: ModelChoice> AssignAndAggregate for MultiModel<B> {
         }
     }
 
-    fn assign(&self, state: &State, sheet: &Sheet, round: u64) -> Result<Vec<u32>, DecideError> {
+    fn assign(
+        &self,
+        state: &State,
+        manifest: &LoadedManifest,
+        round: u64,
+    ) -> Result<Vec<u32>, DecideError> {
         if self.by_rows() {
-            sheet.require_rows()?;
+            manifest.require_rows()?;
         }
         match (round, self.models.start) {
-            (1, InitialModels::RandomGroups) => Ok(dealt(sheet, self.models.count)),
-            (1, InitialModels::KMeans) => clusters(sheet, self.models.count),
-            _ => self.by.assign(state, sheet),
+            (1, InitialModels::RandomGroups) => Ok(dealt(manifest, self.models.count)),
+            (1, InitialModels::KMeans) => clusters(manifest, self.models.count),
+            _ => self.by.assign(state, manifest),
         }
     }
 
@@ -269,7 +274,7 @@ impl<B: ModelChoice> AssignAndAggregate for MultiModel<B> {
     fn aggregate(
         &self,
         state: &State,
-        sheet: &Sheet,
+        manifest: &LoadedManifest,
         assignment: &[u32],
         round: u64,
     ) -> Result<State, SettleError> {
@@ -282,12 +287,12 @@ impl<B: ModelChoice> AssignAndAggregate for MultiModel<B> {
         } else {
             vec![initial.clone(); self.models.count]
         };
-        let mut updates = Sheet {
+        let mut updates = LoadedManifest {
             entries: Vec::new(),
             scores: None,
         };
         let mut updated = Vec::new();
-        for (entry, &own) in sheet.entries.iter().zip(assignment) {
+        for (entry, &own) in manifest.entries.iter().zip(assignment) {
             let models = if self.chooses(round) {
                 self.by.updates(entry, own)
             } else {

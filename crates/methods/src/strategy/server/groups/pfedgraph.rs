@@ -12,7 +12,7 @@ use crate::strategy::server::groups::local::{OWN_COALITION, numbers, replaced};
 use crate::strategy::server::means::kept;
 use crate::strategy::server::one_model::fedavg::WeightRule;
 use crate::strategy::{
-    AssignAndAggregate, DecideError, SettleError, Sheet, State, Strategy, StrategyError,
+    AssignAndAggregate, DecideError, LoadedManifest, SettleError, State, Strategy, StrategyError,
 };
 
 /// Where the model of before the first round is remembered.
@@ -89,15 +89,15 @@ struct CollaborationGraph {
 
 impl CollaborationGraph {
     /// A row of weights for every entry, in plain `f64`: the same bits everywhere.
-    fn graph(&self, state: &State, sheet: &Sheet) -> Result<Matrix, DecideError> {
+    fn graph(&self, state: &State, manifest: &LoadedManifest) -> Result<Matrix, DecideError> {
         let first = state.tables.get(FIRST).and_then(|first| first.first());
-        let own = kept(state, sheet)?;
+        let own = kept(state, manifest)?;
         let start = |&own: &u32| match (self.since, first) {
             (Since::First, Some(first)) => first,
             _ => &state.models[own as usize],
         };
         let starts: Vec<&Params> = own.iter().map(start).collect();
-        let models: Vec<_> = sheet.entries.iter().map(|entry| &entry.model).collect();
+        let models: Vec<_> = manifest.entries.iter().map(|entry| &entry.model).collect();
         let changes = Embedding {
             part: Part::All,
             update: true,
@@ -109,7 +109,7 @@ impl CollaborationGraph {
         let cosines = SimilarityMetric::Cosine
             .similarity_f64(&rows)
             .map_err(DecideError::unusable)?;
-        let prior = sheet.entries.iter();
+        let prior = manifest.entries.iter();
         let prior: Vec<f64> = prior.map(|entry| entry.share(self.by_rows)).collect();
         self.rule
             .weights(&cosines, &prior)
@@ -135,11 +135,16 @@ impl AssignAndAggregate for CollaborationGraph {
         round > 1
     }
 
-    fn assign(&self, state: &State, sheet: &Sheet, round: u64) -> Result<Vec<u32>, DecideError> {
+    fn assign(
+        &self,
+        state: &State,
+        manifest: &LoadedManifest,
+        round: u64,
+    ) -> Result<Vec<u32>, DecideError> {
         if self.by_rows {
-            sheet.require_rows()?;
+            manifest.require_rows()?;
         }
-        Ok(numbers(state, sheet, self.members, round))
+        Ok(numbers(state, manifest, self.members, round))
     }
 
     fn rule(&self) -> &'static str {
@@ -149,14 +154,14 @@ impl AssignAndAggregate for CollaborationGraph {
     fn aggregate(
         &self,
         state: &State,
-        sheet: &Sheet,
+        manifest: &LoadedManifest,
         assignment: &[u32],
         round: u64,
     ) -> Result<State, SettleError> {
-        if assignment != self.assign(state, sheet, round)? {
+        if assignment != self.assign(state, manifest, round)? {
             return Err(SettleError::Infeasible(OWN_COALITION.into()));
         }
-        let graph = self.graph(state, sheet)?;
+        let graph = self.graph(state, manifest)?;
         let mut tables = state.tables.clone();
         let mut before = state.models.clone();
         if round == 1 {
@@ -167,11 +172,11 @@ impl AssignAndAggregate for CollaborationGraph {
             before.clear();
         }
         let mean = |row: usize| {
-            let entries = sheet.entries.iter().map(|entry| &entry.model);
+            let entries = manifest.entries.iter().map(|entry| &entry.model);
             let weighed = entries.zip(graph.row(row).iter().copied());
             weighted_mean(&weighed.collect::<Vec<_>>())
         };
-        let means = (0..sheet.entries.len()).map(mean);
+        let means = (0..manifest.entries.len()).map(mean);
         let means = means.collect::<Result<Vec<_>, _>>()?;
         Ok(State {
             tables,

@@ -11,7 +11,7 @@ use crate::strategy::server::means::coalition_means;
 use crate::strategy::server::one_model::momentum::ServerMomentum;
 use crate::strategy::wrappers::strategy_wrapper::WrappedStrategy;
 use crate::strategy::{
-    AssignAndAggregate, ModelEntry, SettleError, Sheet, State, Strategy, StrategyError,
+    AssignAndAggregate, LoadedManifest, ModelEntry, SettleError, State, Strategy, StrategyError,
 };
 
 /// How models weigh in a mean.
@@ -128,15 +128,15 @@ impl AssignAndAggregate for FedAvg {
     fn aggregate(
         &self,
         state: &State,
-        sheet: &Sheet,
+        manifest: &LoadedManifest,
         assignment: &[u32],
         _: u64,
     ) -> Result<State, SettleError> {
         if self.weighted {
-            sheet.require_rows()?;
+            manifest.require_rows()?;
         }
         let weight = |entry: &ModelEntry| entry.share(self.weighted);
-        let models = coalition_means(&self.rule, sheet, assignment, &[], 1, weight)?;
+        let models = coalition_means(&self.rule, manifest, assignment, &[], 1, weight)?;
         Ok(state.with(models))
     }
 }

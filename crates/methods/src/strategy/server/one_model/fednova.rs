@@ -9,7 +9,7 @@ use crate::params::Params;
 use crate::strategy::options::MethodSetting;
 use crate::strategy::server::means::coalition_means;
 use crate::strategy::{
-    AssignAndAggregate, ModelEntry, SettleError, Sheet, State, Strategy, StrategyError,
+    AssignAndAggregate, LoadedManifest, ModelEntry, SettleError, State, Strategy, StrategyError,
 };
 
 /// Options of FedNova: none. Silos weigh by their training rows, which are sent with contributions.
@@ -69,19 +69,19 @@ impl AssignAndAggregate for StepNormalised {
     fn aggregate(
         &self,
         state: &State,
-        sheet: &Sheet,
+        manifest: &LoadedManifest,
         assignment: &[u32],
         _: u64,
     ) -> Result<State, SettleError> {
-        sheet.require_rows()?;
+        manifest.require_rows()?;
         let rows = |entry: &ModelEntry| entry.share(true);
         let rule = crate::aggregation::Aggregation::Mean;
-        let means = coalition_means(&rule, sheet, assignment, &[], 1, rows)?;
+        let means = coalition_means(&rule, manifest, assignment, &[], 1, rows)?;
         let (start, mean) = one_model(&state.models, &means)?;
         let layout = start.layout();
-        let all: f64 = sheet.entries.iter().map(rows).sum();
-        let shares: Vec<_> = sheet.entries.iter().map(|one| rows(one) / all).collect();
-        let steps: Vec<_> = sheet
+        let all: f64 = manifest.entries.iter().map(rows).sum();
+        let shares: Vec<_> = manifest.entries.iter().map(|one| rows(one) / all).collect();
+        let steps: Vec<_> = manifest
             .entries
             .iter()
             .map(|one| self.steps(rows(one)))
@@ -93,7 +93,7 @@ impl AssignAndAggregate for StepNormalised {
             let change = |((entry, p), a): ((&ModelEntry, &f64), &f64)| {
                 p * effective / a * (f64::from(entry.model.values()[at]) - from)
             };
-            let changes = sheet.entries.iter().zip(&shares).zip(&steps).map(change);
+            let changes = manifest.entries.iter().zip(&shares).zip(&steps).map(change);
             model[at] = (from + changes.sum::<f64>()) as f32;
         }
         Ok(state.with(vec![Params::from_values(layout, &model)]))

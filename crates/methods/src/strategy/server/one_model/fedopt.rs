@@ -11,7 +11,9 @@ use crate::strategy::options::{MethodSetting, fraction, positive};
 use crate::strategy::server::one_model::fedavg::{FedAvg, WeightRule};
 use crate::strategy::wrappers::learner_wrapper::{LearnerWrapper, WrappedLearner};
 use crate::strategy::wrappers::strategy_wrapper::{StrategyWrapper, WrappedStrategy};
-use crate::strategy::{EquipError, Outcome, SettleError, Sheet, State, Strategy, StrategyError};
+use crate::strategy::{
+    EquipError, LoadedManifest, Outcome, SettleError, State, Strategy, StrategyError,
+};
 
 /// Names under which the moments travel with the model.
 const MOMENTS: [&str; 2] = ["fedopt.first", "fedopt.second"];
@@ -134,7 +136,12 @@ impl StrategyWrapper for Adaptive {
         Attached::find(model, &MOMENTS).base().clone()
     }
 
-    fn adopt(&self, before: &State, _: &Sheet, after: Outcome) -> Result<Outcome, SettleError> {
+    fn adopt(
+        &self,
+        before: &State,
+        _: &LoadedManifest,
+        after: Outcome,
+    ) -> Result<Outcome, SettleError> {
         let (Some(before), [mean]) = (before.models.first(), &after.state.models[..]) else {
             return Err(SettleError::Infeasible("there is one model for all".into()));
         };

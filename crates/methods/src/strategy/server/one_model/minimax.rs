@@ -10,8 +10,8 @@ use crate::strategy::server::one_model::members::{MemberContribution, redistribu
 use crate::strategy::server::one_model::topology_prior::TopologyPrior;
 use crate::strategy::wrappers::report::ReportMetrics;
 use crate::strategy::{
-    AssignAndAggregate, DecideError, EquipError, Kept, ModelEntry, Names, Participant, Plan,
-    SettleError, Sheet, State, Watch, draws,
+    AssignAndAggregate, DecideError, EquipError, Kept, LoadedManifest, ModelEntry, Names,
+    Participant, Plan, SettleError, State, Watch, draws,
 };
 use crate::topology::{Ascent, AscentError, Sample, Weights, sampled_losses, uniform};
 
@@ -111,11 +111,14 @@ impl Minimax {
     }
 
     /// All of them, by member, ascending.
-    fn contributions(&self, sheet: &Sheet) -> Result<Vec<MemberContribution>, DecideError> {
-        sheet.not_empty()?;
-        let mut all = Vec::with_capacity(sheet.entries.len());
+    fn contributions(
+        &self,
+        manifest: &LoadedManifest,
+    ) -> Result<Vec<MemberContribution>, DecideError> {
+        manifest.not_empty()?;
+        let mut all = Vec::with_capacity(manifest.entries.len());
         let mut seen = vec![false; self.members];
-        for (entry, one) in sheet.entries.iter().enumerate() {
+        for (entry, one) in manifest.entries.iter().enumerate() {
             let unusable = |reason| DecideError::Unusable { entry, reason };
             let one = self.read(one).map_err(unusable)?;
             if std::mem::replace(&mut seen[one.member], true) {
@@ -266,18 +269,23 @@ impl AssignAndAggregate for Minimax {
         self.read(entry).map(drop)
     }
 
-    fn assign(&self, _: &State, sheet: &Sheet, _: u64) -> Result<Vec<u32>, DecideError> {
-        Ok(vec![0; self.contributions(sheet)?.len()])
+    fn assign(
+        &self,
+        _: &State,
+        manifest: &LoadedManifest,
+        _: u64,
+    ) -> Result<Vec<u32>, DecideError> {
+        Ok(vec![0; self.contributions(manifest)?.len()])
     }
 
     fn aggregate(
         &self,
         state: &State,
-        sheet: &Sheet,
+        manifest: &LoadedManifest,
         _: &[u32],
         round: u64,
     ) -> Result<State, SettleError> {
-        let all = self.contributions(sheet)?;
+        let all = self.contributions(manifest)?;
         let impossible = |error: &dyn ToString| SettleError::Infeasible(error.to_string());
         let start = state.models.first();
         let start = start.ok_or_else(|| impossible(&"there is no model to start from"))?;

@@ -5,7 +5,7 @@
 use super::one_model;
 use crate::params::Params;
 use crate::strategy::wrappers::strategy_wrapper::StrategyWrapper;
-use crate::strategy::{Outcome, SettleError, Sheet, State};
+use crate::strategy::{LoadedManifest, Outcome, SettleError, State};
 
 /// Name of the velocity in the state.
 const VELOCITY: &str = "momentum.velocity";
@@ -18,7 +18,12 @@ pub(crate) struct ServerMomentum {
 }
 
 impl StrategyWrapper for ServerMomentum {
-    fn adopt(&self, before: &State, _: &Sheet, after: Outcome) -> Result<Outcome, SettleError> {
+    fn adopt(
+        &self,
+        before: &State,
+        _: &LoadedManifest,
+        after: Outcome,
+    ) -> Result<Outcome, SettleError> {
         let (start, mean) = one_model(&before.models, &after.state.models)?;
         let layout = start.layout();
         let former = before.tables.get(VELOCITY).and_then(|kept| kept.first());

@@ -7,7 +7,7 @@ use crate::learner::{Learner, Training};
 use crate::params::{Layout, Params, weighted_mean};
 use crate::strategy::wrappers::report::ReportMetrics;
 use crate::strategy::{
-    AssignAndAggregate, DecideError, EquipError, ModelEntry, SettleError, Sheet, State,
+    AssignAndAggregate, DecideError, EquipError, LoadedManifest, ModelEntry, SettleError, State,
 };
 
 /// What a silo reports about itself with its contribution.
@@ -70,10 +70,10 @@ impl<W: Weighing> SelfWeighted<W> {
         Ok(SelfReported { values, share })
     }
 
-    fn weights(&self, sheet: &Sheet, round: u64) -> Result<Vec<f64>, DecideError> {
-        sheet.not_empty()?;
-        let mut reported = Vec::with_capacity(sheet.entries.len());
-        for (entry, contribution) in sheet.entries.iter().enumerate() {
+    fn weights(&self, manifest: &LoadedManifest, round: u64) -> Result<Vec<f64>, DecideError> {
+        manifest.not_empty()?;
+        let mut reported = Vec::with_capacity(manifest.entries.len());
+        for (entry, contribution) in manifest.entries.iter().enumerate() {
             let read = self.read(contribution, round);
             reported.push(read.map_err(|reason| DecideError::Unusable { entry, reason })?);
         }
@@ -107,24 +107,29 @@ impl<W: Weighing> AssignAndAggregate for SelfWeighted<W> {
         self.read(entry, round).map(drop)
     }
 
-    fn assign(&self, _: &State, sheet: &Sheet, round: u64) -> Result<Vec<u32>, DecideError> {
-        self.weights(sheet, round)?;
-        Ok(vec![0; sheet.entries.len()])
+    fn assign(
+        &self,
+        _: &State,
+        manifest: &LoadedManifest,
+        round: u64,
+    ) -> Result<Vec<u32>, DecideError> {
+        self.weights(manifest, round)?;
+        Ok(vec![0; manifest.entries.len()])
     }
 
     fn aggregate(
         &self,
         state: &State,
-        sheet: &Sheet,
+        manifest: &LoadedManifest,
         assignment: &[u32],
         round: u64,
     ) -> Result<State, SettleError> {
         let ([start], true) = (&state.models[..], assignment.iter().all(|&own| own == 0)) else {
             return Err(SettleError::Infeasible("there is one model for all".into()));
         };
-        let weights = self.weights(sheet, round)?;
+        let weights = self.weights(manifest, round)?;
         let model = |entry| self.by.report().split(entry).0;
-        let models: Vec<_> = sheet.entries.iter().map(model).collect();
+        let models: Vec<_> = manifest.entries.iter().map(model).collect();
         let models: Vec<_> = models.iter().zip(weights).collect();
         Ok(state.with(vec![self.by.combine(start, &models)?]))
     }

@@ -256,7 +256,8 @@ fn graph_and_teacher_are_not_taken_from_a_contribution() {
         ..honest.clone()
     };
     let strategy = &*federation.strategy;
-    let settle = |entries: Vec<ModelEntry>| round(strategy, state, &sheet(entries, None), 2).state;
+    let settle =
+        |entries: Vec<ModelEntry>| round(strategy, state, &manifest(entries, None), 2).state;
     let (clean, other) = (settle(vec![honest.clone()]), settle(vec![honest, forged]));
     assert_eq!(clean.models, other.models);
     assert_eq!(clean.memory.count("fedcg.rounds"), Some(2));

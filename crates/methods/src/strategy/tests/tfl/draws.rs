@@ -19,8 +19,8 @@ fn a_step_of_drfa_by_hand() {
         assert!(trains.iter().all(|member| participants.contains(member)));
         let models: Vec<[f32; 2]> = (0..4).map(|k| [k as f32, 1.0]).collect();
         let entry = |&k: &u16| reporting(k, &models[usize::from(k)], losses[usize::from(k)]);
-        let sheet = sheet(participants.iter().map(entry).collect());
-        let outcome = super::round(&*strategy, &state, &sheet, round);
+        let manifest = manifest(participants.iter().map(entry).collect());
+        let outcome = super::round(&*strategy, &state, &manifest, round);
         // Of two draws one model counts whole, or two count half.
         let mean = trains.iter().map(|&k| f64::from(k)).sum::<f64>() / trains.len() as f64;
         assert_eq!(values(&outcome.state), [mean, 1.0]);
@@ -51,7 +51,7 @@ fn a_step_of_drfa_by_hand() {
 #[test]
 fn the_rate_decays_and_no_weight_falls_below_the_floor() {
     let losses = |all: [f32; 2]| {
-        sheet(vec![
+        manifest(vec![
             reporting(0, &[0.0], all[0]),
             reporting(1, &[0.0], all[1]),
         ])
@@ -97,7 +97,12 @@ fn drawing_by_weights_is_right_on_average() {
     let mut sums = [[0.0; 2]; 2];
     for round in 1..=rounds {
         let entries = (0..5).map(|k| reporting(k, &models[usize::from(k)], 1.0));
-        let outcome = super::round(&*strategy, &state, &sheet(entries.collect()), 2 * round - 1);
+        let outcome = super::round(
+            &*strategy,
+            &state,
+            &manifest(entries.collect()),
+            2 * round - 1,
+        );
         for (at, value) in values(&outcome.state).into_iter().enumerate() {
             sums[at][0] += value;
             sums[at][1] += value * value;
@@ -164,7 +169,7 @@ fn who_only_tells_a_loss_is_not_in_the_mean() {
         panic!("one draw");
     };
     let entries = (0..4).map(|k| reporting(k, &[if k == drawn { 7.0 } else { 1e9 }], k.into()));
-    let outcome = super::round(&*strategy, &state, &sheet(entries.collect()), 1);
+    let outcome = super::round(&*strategy, &state, &manifest(entries.collect()), 1);
     assert_eq!(values(&outcome.state), [7.0]);
     // All losses count.
     let lambda = memory(&outcome.state, "tfl.lambda");
@@ -190,7 +195,7 @@ fn who_is_away_keeps_its_weight_and_its_prior() {
             reporting(0, &[1.0, 2.0], 0.9),
             reporting(1, &[2.0, 1.0], 0.2),
         ];
-        let outcome = super::round(&*strategy, &state, &sheet(entries), 2);
+        let outcome = super::round(&*strategy, &state, &manifest(entries), 2);
         let next = memory(&outcome.state, "tfl.lambda");
         assert_eq!(next[2], 0.3);
         assert!(close(&[next.iter().sum()], &[1.0], 1e-12) && next[0] > 0.1);
@@ -219,17 +224,17 @@ fn who_is_left_of_a_draw_shares_the_mean() {
     let one = drawn[0];
     let entries = others.clone().map(|k| reporting(k, &[1e9], 1.0));
     let entries: Vec<_> = entries.chain([reporting(one, &[5.0], 1.0)]).collect();
-    let outcome = super::round(&*strategy, &state, &sheet(entries), round);
+    let outcome = super::round(&*strategy, &state, &manifest(entries), round);
     assert_eq!(values(&outcome.state), [5.0]);
     // No drawn member is present: the model stays as it is.
     let entries = others.map(|k| reporting(k, &[1e9], 1.0)).collect();
-    let outcome = super::round(&*strategy, &state, &sheet(entries), round);
+    let outcome = super::round(&*strategy, &state, &manifest(entries), round);
     assert_eq!(outcome.state.models, state.models);
     // No present member has any weight: all alike.
     let afl = self::strategy("afl", 3, json!({}));
     let state = with_memory(genesis(1), "afl.lambda", &[0.0, 0.0, 1.0]);
     let entries = vec![reporting(0, &[2.0], 1.0), reporting(1, &[4.0], 1.0)];
-    let outcome = super::round(&*afl, &state, &sheet(entries), 2);
+    let outcome = super::round(&*afl, &state, &manifest(entries), 2);
     assert_eq!(values(&outcome.state), [3.0]);
     assert_eq!(memory(&outcome.state, "afl.lambda"), [0.0, 0.0, 1.0]);
 }

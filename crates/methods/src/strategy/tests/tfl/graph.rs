@@ -20,7 +20,7 @@ fn learned(models: &[[f32; 3]], start: [f32; 3], more: Value) -> State {
         .zip(0..)
         .map(|(model, k)| reporting(k, model, 1.0));
     let state = State::genesis(plain(&start));
-    super::round(&*strategy, &state, &sheet(entries.collect()), 1).state
+    super::round(&*strategy, &state, &manifest(entries.collect()), 1).state
 }
 
 #[test]
@@ -187,7 +187,7 @@ fn a_sign_flipped_adversary_is_alone_and_gets_the_smallest_prior() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(96))]
 
-    /// The order of members in the roster and in the bundle does not matter.
+    /// The order of members in the roster and in the contribution list does not matter.
     #[test]
     fn graph_and_prior_follow_the_members(
         models in prop::collection::vec(prop::array::uniform3(-3.0..3.0f32), 6),
@@ -205,10 +205,10 @@ proptest! {
                 prop_assert_eq!(adjacency(&moved)[6 * to + other], graph[6 * from + of]);
             }
         }
-        // A shuffled bundle of the same members.
+        // A shuffled contribution list of the same members.
         let strategy = strategy("tfl", 6, json!({ "period": 1, "similarity": metric }));
         let entries = order.iter().map(|&k| reporting(k as u16, &models[k], 1.0)).collect();
-        let shuffled = super::round(&*strategy, &genesis(3), &sheet(entries), 1).state;
+        let shuffled = super::round(&*strategy, &genesis(3), &manifest(entries), 1).state;
         prop_assert_eq!(&shuffled.memory, &plain.memory);
         prop_assert_eq!(&shuffled.models, &plain.models);
     }

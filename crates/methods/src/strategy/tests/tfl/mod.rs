@@ -48,8 +48,8 @@ fn reporting(member: u16, values: &[f32], loss: f32) -> ModelEntry {
     }
 }
 
-fn sheet(entries: Vec<ModelEntry>) -> Sheet {
-    super::sheet(entries, None)
+fn manifest(entries: Vec<ModelEntry>) -> LoadedManifest {
+    super::manifest(entries, None)
 }
 
 /// Before round 1, of models of this number of values.
@@ -268,7 +268,7 @@ fn the_steps_of_the_weights_are_those_of_the_paper() {
     for (round, known) in (1..).zip(known) {
         let losses = [0.9, 0.5, 0.4, 0.7, 1.2];
         let entries = (0..5).map(|k| reporting(k, &[f32::from(k)], losses[usize::from(k)]));
-        state = super::round(&*strategy, &state, &sheet(entries.collect()), round).state;
+        state = super::round(&*strategy, &state, &manifest(entries.collect()), round).state;
         // Losses come in f32.
         assert!(close(memory(&state, "tfl.lambda"), &known, 1e-7));
         let mean: f64 = (0..5).map(|k| known[k] * k as f64).sum();
@@ -331,24 +331,28 @@ fn unusable_entries_are_refused_by_name() {
         if reason != "same member" {
             assert!(strategy.admit(&bad, 2).unwrap_err().contains(reason));
         }
-        let sheet = sheet(vec![good(), bad]);
-        let error = strategy.decide(&genesis(1), &sheet, 2).unwrap_err();
+        let manifest = manifest(vec![good(), bad]);
+        let error = strategy.decide(&genesis(1), &manifest, 2).unwrap_err();
         let text = error.to_string();
         assert!(
             text.starts_with("entry 1: ") && text.contains(reason),
             "{text}"
         );
         let decision = Decision::fixed(vec![0, 0]);
-        assert!(strategy.check(&genesis(1), &sheet, &decision, 2).is_err());
-        let settled = strategy.settle(&genesis(1), &sheet, &decision, 2);
-        assert_eq!(settled.unwrap_err(), SettleError::Sheet(error));
+        assert!(
+            strategy
+                .check(&genesis(1), &manifest, &decision, 2)
+                .is_err()
+        );
+        let settled = strategy.settle(&genesis(1), &manifest, &decision, 2);
+        assert_eq!(settled.unwrap_err(), SettleError::LoadedManifest(error));
     }
-    let none = strategy.decide(&genesis(1), &sheet(Vec::new()), 1);
+    let none = strategy.decide(&genesis(1), &manifest(Vec::new()), 1);
     assert_eq!(none, Err(DecideError::NoEntries));
     let moved = Decision::fixed(vec![1]);
     assert!(
         strategy
-            .check(&genesis(1), &sheet(vec![good()]), &moved, 2)
+            .check(&genesis(1), &manifest(vec![good()]), &moved, 2)
             .is_err()
     );
 }
@@ -428,7 +432,7 @@ proptest! {
             if entries.is_empty() {
                 continue;
             }
-            state = super::round(&*strategy, &state, &sheet(entries), round).state;
+            state = super::round(&*strategy, &state, &manifest(entries), round).state;
             for name in ["tfl.lambda", "tfl.lambda-uniform", "tfl.prior"] {
                 let on = memory(&state, name);
                 prop_assert!(on.len() == 5 && on.iter().all(|w| (0.0..=1.0 + 1e-9).contains(w)), "{name} {on:?}");

@@ -1,13 +1,13 @@
 //! Judging the block of a round in clear (R1).
 
 use crate::certificate::Checked;
-use crate::charter::Verification;
 use crate::effects::Effect;
 use crate::hash::Hash;
 use crate::member::consensus::judge::{Opinion, Ruling};
 use crate::member::rounds::entries::check_rows;
 use crate::member::rounds::judging::{Judging, JudgingState};
 use crate::message::Learning;
+use crate::parameters::Verification;
 use crate::refusal::Refusal;
 use crate::work::{Case, Request, WorkError};
 
@@ -30,10 +30,10 @@ impl Judging<'_> {
         if self.left_out(learning) {
             return Err(Opinion::Refuse(Refusal::LeftOut));
         }
-        let (sheet, outcome) = (learning.sheet, learning.outcome);
+        let (manifest, outcome) = (learning.manifest, learning.outcome);
         let inclusions = learning.inclusions.clone();
-        self.round.sheets.need(&sheet);
-        self.round.proposed = Some((case.sheet.clone(), inclusions));
+        self.round.manifests.need(&manifest);
+        self.round.proposed = Some((case.manifest.clone(), inclusions));
         if !self.view.audits(self.config, self.chain) {
             return Ok(self.vote_for_kept(outcome));
         }
@@ -64,10 +64,10 @@ impl Judging<'_> {
         if got != ours {
             return Err(Opinion::Refuse(Refusal::WrongPlan { got, ours }));
         }
-        let Some(sheet) = self.round.sheets.get(&learning.sheet) else {
+        let Some(manifest) = self.round.manifests.get(&learning.manifest) else {
             return Err(Opinion::Wait);
         };
-        let (k, signers) = (sheet.entries.len(), learning.inclusions.len());
+        let (k, signers) = (manifest.entries.len(), learning.inclusions.len());
         if signers != k {
             let entries = k;
             return Err(Opinion::Refuse(Refusal::Signers { signers, entries }));
@@ -76,15 +76,15 @@ impl Judging<'_> {
         if let Some(&member) = signers.iter().find(|by| !self.round.participates(**by)) {
             return Err(Opinion::Refuse(Refusal::NotAParticipant(member)));
         }
-        if self.config.epoch.charter.shows_names() {
+        if self.config.epoch.protocol.shows_names() {
             // A name counts only with the signature of the member that it names.
-            let mut shown: Vec<_> = sheet.entries.iter().map(|e| e.fields.member).collect();
+            let mut shown: Vec<_> = manifest.entries.iter().map(|e| e.fields.member).collect();
             shown.sort_unstable();
             if !shown.into_iter().eq(signers.iter().copied().map(Some)) {
                 return Err(Opinion::Refuse(Refusal::WrongNames));
             }
         }
-        let rows = check_rows(&self.config.epoch.roster, &sheet.entries, &signers);
+        let rows = check_rows(&self.config.epoch.roster, &manifest.entries, &signers);
         if let Err(why) = rows {
             return Err(Opinion::Refuse(why));
         }
@@ -97,13 +97,18 @@ impl Judging<'_> {
             return Err(Opinion::Wait);
         }
         let (round, decision) = (learning.round, learning.decision.clone().into());
-        Ok(Case::new(round, learning.sheet, sheet.clone(), decision))
+        Ok(Case::new(
+            round,
+            learning.manifest,
+            manifest.clone(),
+            decision,
+        ))
     }
 
-    /// Whether this member holds the lead's receipt and its entry is missing in the sheet.
+    /// Whether this member holds the lead's receipt and its entry is missing in the manifest.
     fn left_out(&self, learning: &Learning) -> bool {
-        let sheet = self.round.sheets.get(&learning.sheet);
-        self.receipted && !sheet.is_some_and(|sheet| self.round.own.listed(&sheet.entries))
+        let manifest = self.round.manifests.get(&learning.manifest);
+        self.receipted && !manifest.is_some_and(|manifest| self.round.own.listed(&manifest.entries))
     }
 
     /// Votes for a block whose outcome others check, once it is kept here: an outcome that q members
@@ -216,10 +221,10 @@ impl Judging<'_> {
         Ok(())
     }
 
-    /// The models of the proposed sheet were fetched to check the decision, and are kept.
+    /// The models of the proposed manifest were fetched to check the decision, and are kept.
     fn hold_proposed(&mut self) {
-        if let Some((sheet, _)) = self.round.proposed.clone() {
-            let blobs = sheet.entries.iter().map(|entry| entry.fields.blob);
+        if let Some((manifest, _)) = self.round.proposed.clone() {
+            let blobs = manifest.entries.iter().map(|entry| entry.fields.blob);
             self.round.models.hold(blobs);
         }
     }

@@ -1,17 +1,17 @@
-//! Rounds in clear: bundles are scored, and sheets are signed for.
+//! Rounds in clear: contribution lists are scored, and manifests are signed for.
 //!
 //! | file | holds |
 //! |---|---|
 //! | `judge` | whether to vote for the block of a round in clear |
 //! | `lead` | from the contributions to a block |
 //! | `scoring` | this member's losses of the round's entries |
-//! | `sheets` | the sheets of the round that are kept |
-//! | `signing` | `Signing`: scoring the entries of a bundle, signing for a sheet |
+//! | `manifests` | the manifests of the round that are kept |
+//! | `signing` | `Signing`: scoring the entries of a contribution list, signing for a manifest |
 
 mod judge;
 pub(in crate::member) mod lead;
+pub(in crate::member) mod manifests;
 pub(in crate::member) mod scoring;
-pub(in crate::member) mod sheets;
 pub(in crate::member) mod signing;
 
 use crate::member::Member;
@@ -49,7 +49,7 @@ impl RoundKind for ClearRounds {
     }
 
     fn close(&self, leading: &mut Leading<'_>, ready: &[MemberIndex]) {
-        leading.bundle_up(ready);
+        leading.contribution_list_up(ready);
     }
 
     fn go_on(&self, leading: &mut Leading<'_>) -> Result<Option<BlockDraft>, Refusal> {
@@ -65,7 +65,7 @@ impl RoundKind for ClearRounds {
     }
 
     fn rests_on(&self, leading: &Leading<'_>, content: &Content) -> Vec<Body> {
-        leading.sheet_of(content)
+        leading.manifest_of(content)
     }
 
     fn answer(&self, member: &mut Member) {

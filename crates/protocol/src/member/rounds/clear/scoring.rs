@@ -1,4 +1,4 @@
-//! Bundles, and scoring their entries on this member's own data.
+//! Contribution lists, and scoring their entries on this member's own data.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use crate::message::Entry;
 pub(in crate::member) struct Scoring {
     /// Measured losses, by the model's hash.
     pub(in crate::member) losses: BTreeMap<Hash, f64>,
-    /// The entries of a bundle whose scores the lead waits for.
+    /// The entries of a contribution list whose scores the lead waits for.
     pub(in crate::member) requested: Option<Vec<Entry>>,
     /// A [`Request::Evaluate`](crate::work::Request::Evaluate) is not answered yet.
     pub(in crate::member) evaluating: bool,

@@ -1,4 +1,4 @@
-//! Signing for a sheet. The signature says that this member's entry and row stand in it unchanged,
+//! Signing for a manifest. The signature says that this member's entry and row stand in it unchanged,
 //! and that this member, where it is an auditor of the view, keeps all of its models.
 
 use std::sync::Arc;
@@ -9,14 +9,14 @@ use crate::member::consensus::chain::Chain;
 use crate::member::consensus::outbox::Outbox;
 use crate::member::consensus::participation::ParticipationState;
 use crate::member::consensus::views::View;
-use crate::member::rounds::clear::sheets::per_view;
+use crate::member::rounds::clear::manifests::per_view;
 use crate::member::rounds::round::Round;
 use crate::member::{Config, Member};
-use crate::message::{Body, Bundle, Entry, Scores, Sheet};
+use crate::message::{Body, ContributionList, Entry, MemberScores, RoundManifest};
 use crate::refusal::Refusal;
 use crate::work::{Request, WorkError};
 
-/// Scoring the entries of a bundle, and signing for a sheet. Borrows what that depends on.
+/// Scoring the entries of a contribution list, and signing for a manifest. Borrows what that depends on.
 pub(in crate::member) struct Signing<'a> {
     pub(in crate::member) config: &'a Config,
     pub(in crate::member) out: &'a mut Outbox,
@@ -41,16 +41,16 @@ impl Member {
 }
 
 impl Round {
-    /// Keeps a sheet of the view's lead.
-    pub(in crate::member) fn keep_sheet(
+    /// Keeps a manifest of the view's lead.
+    pub(in crate::member) fn keep_manifest(
         &mut self,
         config: &Config,
         view: &View,
         root: Hash,
-        sheet: Arc<Sheet>,
+        manifest: Arc<RoundManifest>,
     ) {
         let most = per_view(config.epoch.roster.faulty());
-        self.sheets.keep(root, sheet, view.number, most);
+        self.manifests.keep(root, manifest, view.number, most);
     }
 }
 
@@ -59,21 +59,26 @@ impl Signing<'_> {
     ///
     /// # Errors
     /// The rule that its lead broke.
-    pub(in crate::member) fn bundle(&mut self, round: u64, bundle: Bundle) -> Result<(), Refusal> {
+    pub(in crate::member) fn contribution_list(
+        &mut self,
+        round: u64,
+        contribution_list: ContributionList,
+    ) -> Result<(), Refusal> {
         let Some(plan) = self.round.plan().filter(|plan| plan.round == round) else {
             return Ok(());
         };
         let cross_evaluate = plan.cross_evaluate;
-        self.round.check_entries(self.config, &bundle.entries)?;
-        let listed = self.round.own.listed(&bundle.entries);
+        self.round
+            .check_entries(self.config, &contribution_list.entries)?;
+        let listed = self.round.own.listed(&contribution_list.entries);
         self.round.own.model_released |= listed || !self.round.own.has_contributed();
         if !cross_evaluate {
-            self.include(Sheet {
-                entries: bundle.entries,
+            self.include(RoundManifest {
+                entries: contribution_list.entries,
                 scores: None,
             });
         } else if listed {
-            self.round.own.scoring.requested = Some(bundle.entries);
+            self.round.own.scoring.requested = Some(contribution_list.entries);
         }
         Ok(())
     }
@@ -113,9 +118,9 @@ impl Signing<'_> {
         let Some(entry) = self.round.own.entry().map(|entry| entry.id) else {
             return;
         };
-        let (message, frame) = self
-            .config
-            .seal(round, 0, Body::Scores(Scores { entry, losses }));
+        let (message, frame) =
+            self.config
+                .sign(round, 0, Body::Scores(MemberScores { entry, losses }));
         self.out.send(self.view.lead, &message, &frame);
     }
 
@@ -139,7 +144,7 @@ impl Signing<'_> {
                 self.round.models.hold(losses.iter().map(|(blob, _)| *blob));
                 scoring.losses.extend(losses);
             }
-            // The lead sends its bundle again with its next beat.
+            // The lead sends its contribution list again with its next heartbeat.
             Err(WorkError::Unavailable) => scoring.requested = None,
             Err(WorkError::Refused(reason)) => {
                 scoring.requested = None;
@@ -149,46 +154,50 @@ impl Signing<'_> {
         Ok(())
     }
 
-    /// Keeps a sheet, and plans to sign for it if this member's entry and row are in it unchanged.
-    pub(in crate::member) fn include(&mut self, sheet: Sheet) {
-        let root = sheet.root();
-        let listed = self.round.own.listed(&sheet.entries);
-        let agreed = listed && self.agrees(&sheet);
+    /// Keeps a manifest, and plans to sign for it if this member's entry and row are in it unchanged.
+    pub(in crate::member) fn include(&mut self, manifest: RoundManifest) {
+        let root = manifest.root();
+        let listed = self.round.own.listed(&manifest.entries);
+        let agreed = listed && self.agrees(&manifest);
         self.round.own.model_released |= agreed;
         self.round
-            .keep_sheet(self.config, self.view, root, Arc::new(sheet));
+            .keep_manifest(self.config, self.view, root, Arc::new(manifest));
         let most = per_view(self.config.epoch.roster.faulty());
         let view = self.view.number;
         if agreed
             && !self.participation.listening()
-            && self.round.sheets.may_sign(&root, view, most)
+            && self.round.manifests.may_sign(&root, view, most)
         {
             self.round.signing = Some(root);
         }
     }
 
-    /// A sheet of the view's lead: checks its form and signs for it.
+    /// A manifest of the view's lead: checks its form and signs for it.
     ///
     /// # Errors
     /// The rule that its lead broke.
-    pub(in crate::member) fn sheet(&mut self, round: u64, sheet: Sheet) -> Result<(), Refusal> {
+    pub(in crate::member) fn manifest(
+        &mut self,
+        round: u64,
+        manifest: RoundManifest,
+    ) -> Result<(), Refusal> {
         let Some(plan) = self.round.plan().filter(|plan| plan.round == round) else {
             return Ok(());
         };
-        let k = sheet.entries.len();
-        let square = sheet.scores.as_ref().is_none_or(|rows| {
+        let k = manifest.entries.len();
+        let square = manifest.scores.as_ref().is_none_or(|rows| {
             let finite = |row: &Vec<f64>| row.len() == k && row.iter().all(|loss| loss.is_finite());
             rows.len() == k && rows.iter().all(finite)
         });
-        if sheet.scores.is_some() != plan.cross_evaluate || !square {
-            return Err(Refusal::SheetShape);
+        if manifest.scores.is_some() != plan.cross_evaluate || !square {
+            return Err(Refusal::ManifestShape);
         }
-        self.round.check_entries(self.config, &sheet.entries)?;
-        self.include(sheet);
+        self.round.check_entries(self.config, &manifest.entries)?;
+        self.include(manifest);
         Ok(())
     }
 
-    /// Signs for the sheet, as an auditor of the view once all of its models are here. Under `full` all
+    /// Signs for the manifest, as an auditor of the view once all of its models are here. Under `full` all
     /// members are auditors, so that the round's data outlive the lead and the authors.
     pub(in crate::member) fn sign(&mut self) {
         if self.participation.listening() {
@@ -197,18 +206,18 @@ impl Signing<'_> {
         let Some(root) = self.round.signing else {
             return;
         };
-        let Some(sheet) = self.round.sheets.get(&root).cloned() else {
+        let Some(manifest) = self.round.manifests.get(&root).cloned() else {
             self.round.signing = None;
             return;
         };
-        let missing = self.round.models.missing(&sheet.entries);
+        let missing = self.round.models.missing(&manifest.entries);
         if !missing.is_empty() && self.view.audits(self.config, self.chain) {
             return self.hold(missing);
         }
         self.round.signing = None;
         let (message, frame) =
             self.config
-                .seal(self.round.number, 0, Body::Inclusion { sheet: root });
+                .sign(self.round.number, 0, Body::Inclusion { manifest: root });
         self.out.send(self.view.lead, &message, &frame);
         self.round.own.signed_in(self.view.number);
     }
@@ -238,7 +247,7 @@ impl Signing<'_> {
         self.round.models.fetching = false;
         match result {
             Ok(()) => self.round.models.hold(blobs.iter().copied()),
-            // The lead sends the sheet again with its next beat.
+            // The lead sends the manifest again with its next heartbeat.
             Err(WorkError::Unavailable) => self.round.signing = None,
             Err(WorkError::Refused(reason)) => {
                 self.round.signing = None;
@@ -248,17 +257,17 @@ impl Signing<'_> {
         }
     }
 
-    /// Whether this member's row of the sheet equals its losses bit by bit.
-    fn agrees(&self, sheet: &Sheet) -> bool {
-        let Some(rows) = &sheet.scores else {
+    /// Whether this member's row of the manifest equals its losses bit by bit.
+    fn agrees(&self, manifest: &RoundManifest) -> bool {
+        let Some(rows) = &manifest.scores else {
             return true;
         };
         let own = self
             .round
             .own
             .entry()
-            .and_then(|own| sheet.position(&own.id));
-        let mine = self.round.own.scoring.row(&sheet.entries);
+            .and_then(|own| manifest.position(&own.id));
+        let mine = self.round.own.scoring.row(&manifest.entries);
         own.zip(mine).is_some_and(|(at, mine)| {
             mine.iter()
                 .zip(&rows[at])

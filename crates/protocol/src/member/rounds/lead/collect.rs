@@ -28,7 +28,7 @@ impl Leading<'_> {
         let Some(plan) = self.round.plan().cloned() else {
             return;
         };
-        if self.take_over_sheet() {
+        if self.take_over_manifest() {
             return;
         }
         let Some(gathered) = &self.gathered else {
@@ -136,7 +136,7 @@ impl Leading<'_> {
             return;
         };
         let body = Body::Receipt { entry };
-        let (message, frame) = self.config.seal(0, self.view.number, body);
+        let (message, frame) = self.config.sign(0, self.view.number, body);
         self.out.send(member, &message, &frame);
     }
 
@@ -183,7 +183,7 @@ impl Leading<'_> {
         if self.now < self.view.entered + self.timing().phase() {
             return false;
         }
-        missing.all(|&member| self.timing().waiting().excused(member))
+        missing.all(|&member| self.timing().waiting().marked_absent(member))
             || self.timing().waiting().patience_over()
     }
 }

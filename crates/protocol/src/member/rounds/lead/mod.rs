@@ -6,7 +6,7 @@
 //! | `collect` | contributions and receipts, until the set is closed |
 //!
 //! What follows is of the kind of round: `clear/lead` goes from scores to a decision, `masked/lead` from a list to
-//! a sheet of vectors.
+//! a manifest of vectors.
 
 pub(in crate::member) mod collect;
 pub(in crate::member) mod gathered;
@@ -126,26 +126,26 @@ impl Leading<'_> {
         }
     }
 
-    /// Once per beat: sends again what members have not answered.
+    /// Once per heartbeat: sends again what members have not answered.
     pub(in crate::member) fn repeat(&mut self) {
         let Some((body, to)) = self.kind.unanswered(self) else {
             return;
         };
         let (round, view) = (self.round.number, self.view.number);
-        let (message, frame) = self.config.seal(round, view, body);
+        let (message, frame) = self.config.sign(round, view, body);
         for member in to {
             self.out.send(member, &message, &frame);
         }
     }
 
-    /// Once per beat: sends what a proposal rests on to members that have not voted.
+    /// Once per heartbeat: sends what a proposal rests on to members that have not voted.
     pub(in crate::member) fn repeat_rests(&mut self, message: &Message, silent: &[MemberIndex]) {
         let (round, view) = (self.round.number, self.view.number);
         let Body::Proposal(proposal) = &message.body else {
             return;
         };
         for body in self.kind.rests_on(self, &proposal.block.content) {
-            let (other, bytes) = self.config.seal(round, view, body);
+            let (other, bytes) = self.config.sign(round, view, body);
             for &to in silent {
                 self.out.send(to, &other, &bytes);
             }

@@ -1,24 +1,24 @@
 //! A member's part of a masked round before its block is final: answering the lists of leads (M2, M3),
-//! and signing for sheets of masked vectors (M4).
+//! and signing for manifests of masked vectors (M4).
 
 use std::sync::Arc;
 
-use crate::charter::privacy::{Circle, Sum};
 use crate::effects::{Effect, Record, Report};
 use crate::hash::Hash;
 use crate::member::consensus::chain::Chain;
 use crate::member::consensus::outbox::Outbox;
 use crate::member::consensus::participation::ParticipationState;
 use crate::member::consensus::views::View;
-use crate::member::rounds::masked::kept::SheetCheck;
+use crate::member::rounds::masked::kept::ManifestCheck;
 use crate::member::rounds::round::Round;
 use crate::member::{Config, Member};
-use crate::message::{Block, Body, KeyList, MaskedSheet, MaskedVector};
+use crate::message::{Block, Body, KeyList, MaskedManifest, MaskedVector};
+use crate::parameters::privacy::{Circle, Sum};
 use crate::refusal::Refusal;
 use crate::roster::MemberIndex;
 use crate::work::{MaskedList, Request, WorkError};
 
-/// Answering lists, and signing for masked sheets. Borrows what that depends on.
+/// Answering lists, and signing for masked manifests. Borrows what that depends on.
 pub(in crate::member) struct Masking<'a> {
     config: &'a Config,
     out: &'a mut Outbox,
@@ -201,7 +201,7 @@ impl Masking<'_> {
             && self.chain.settled()
         {
             let body = Body::MaskedVector(*vector);
-            let (message, frame) = self.config.seal(self.round.number, 0, body);
+            let (message, frame) = self.config.sign(self.round.number, 0, body);
             self.out.send(self.view.lead, &message, &frame);
         }
     }
@@ -210,32 +210,32 @@ impl Masking<'_> {
     ///
     /// # Errors
     /// The rule that its lead broke.
-    pub(in crate::member) fn sheet(
+    pub(in crate::member) fn manifest(
         &mut self,
         round: u64,
-        sheet: MaskedSheet,
+        manifest: MaskedManifest,
     ) -> Result<(), Refusal> {
         if round != self.round.number || !self.chain.settled() {
             return Ok(());
         }
-        let (me, root) = (self.config.me, sheet.root());
+        let (me, root) = (self.config.me, manifest.root());
         let masks = self.round.masks.of_view(self.view.number);
-        let Some(list) = masks.list(&sheet.list).cloned() else {
+        let Some(list) = masks.list(&manifest.list).cloned() else {
             return Ok(());
         };
-        if !sheet.authors().eq(authors(&list)) {
+        if !manifest.authors().eq(authors(&list)) {
             return Err(Refusal::OtherAuthors);
         }
-        let own = sheet.entries.iter().find(|entry| entry.member == me);
+        let own = manifest.entries.iter().find(|entry| entry.member == me);
         let vector = masks.vectors.get(&list.root).copied().flatten();
         let agreed = own.is_some() && own.copied() == vector.map(|vector| vector.entry(me));
-        if masks.keep(root, Arc::new(sheet)) && agreed && !self.participation.listening() {
+        if masks.keep(root, Arc::new(manifest)) && agreed && !self.participation.listening() {
             masks.signing = Some(root);
         }
         Ok(())
     }
 
-    /// Signs for the sheet, once all vectors and transcripts are kept here and right (M4).
+    /// Signs for the manifest, once all vectors and transcripts are kept here and right (M4).
     pub(in crate::member) fn sign(&mut self) {
         let masks = self.round.masks.of_view(self.view.number);
         let Some(root) = masks.signing else {
@@ -246,19 +246,19 @@ impl Masking<'_> {
             return;
         }
         match masks.checks.get(&root) {
-            Some(SheetCheck::Held) => {}
+            Some(ManifestCheck::Held) => {}
             None => {
                 let holders = self.config.holders(self.view.lead);
-                let sheet = masks.sheet(&root).cloned();
-                return sheet.into_iter().for_each(|sheet| {
-                    masks.verify(sheet, root, holders.clone(), self.out);
+                let manifest = masks.manifest(&root).cloned();
+                return manifest.into_iter().for_each(|manifest| {
+                    masks.verify(manifest, root, holders.clone(), self.out);
                 });
             }
             Some(_) => return,
         }
         self.round.masks.signing = None;
-        let body = Body::Inclusion { sheet: root };
-        let (message, frame) = self.config.seal(self.round.number, 0, body);
+        let body = Body::Inclusion { manifest: root };
+        let (message, frame) = self.config.sign(self.round.number, 0, body);
         self.out.send(self.view.lead, &message, &frame);
     }
 }

@@ -1,16 +1,16 @@
 //! Judging the block of a masked round (R1, M4).
 
 use crate::certificate::Checked;
-use crate::charter::Verification;
 use crate::hash::Hash;
 use crate::member::consensus::judge::{Opinion, Ruling};
 use crate::member::rounds::judging::Judging;
-use crate::member::rounds::masked::kept::SheetCheck;
+use crate::member::rounds::masked::kept::ManifestCheck;
 use crate::message::MaskedRound;
+use crate::parameters::Verification;
 use crate::refusal::Refusal;
 
 impl Judging<'_> {
-    /// The sheet of a masked round that R1 allows, apart from checking the vectors.
+    /// The manifest of a masked round that R1 allows, apart from checking the vectors.
     ///
     /// # Errors
     /// What R1 demands instead.
@@ -36,7 +36,8 @@ impl Judging<'_> {
         }
         let masks = &self.round.masks;
         // The list was answered here, so M2 holds for it.
-        let (Some(list), Some(sheet)) = (masks.list(&masked.list), masks.sheet(&masked.sheet))
+        let (Some(list), Some(manifest)) =
+            (masks.list(&masked.list), masks.manifest(&masked.manifest))
         else {
             return Err(Opinion::Wait);
         };
@@ -44,12 +45,12 @@ impl Judging<'_> {
         if !ready {
             return Err(Opinion::Refuse(Refusal::OtherReady));
         }
-        if sheet.list != list.root {
+        if manifest.list != list.root {
             return Err(Opinion::Refuse(Refusal::OtherAuthors));
         }
         let signers = masked.inclusions.iter().map(|(by, _)| *by);
-        if !signers.eq(sheet.authors()) {
-            let (signers, entries) = (masked.inclusions.len(), sheet.entries.len());
+        if !signers.eq(manifest.authors()) {
+            let (signers, entries) = (masked.inclusions.len(), manifest.entries.len());
             return Err(Opinion::Refuse(Refusal::Signers { signers, entries }));
         }
         let listed = masked.ready.binary_search(&self.config.me).is_ok();
@@ -63,7 +64,7 @@ impl Judging<'_> {
         if !self.waiting().enough(&masked.ready) {
             return Err(Opinion::Wait);
         }
-        Ok(masked.sheet)
+        Ok(masked.manifest)
     }
 
     /// Votes for a masked round once all vectors and transcripts are kept here and right: a voter can
@@ -74,22 +75,22 @@ impl Judging<'_> {
     pub(in crate::member) fn vote_for_masked(&mut self) -> Result<Ruling, Opinion> {
         let judged = self.view.judged.as_ref();
         let masked = judged.and_then(|judged| judged.proposal()?.block.masked());
-        let sheet = self.judge_masked(masked.ok_or(Opinion::Wait)?)?;
-        Ok(match self.round.masks.checks.get(&sheet).cloned() {
-            Some(SheetCheck::Held) => self.vote(Checked::Outcome(Verification::Full)),
-            Some(SheetCheck::Refused(reason)) => {
+        let manifest = self.judge_masked(masked.ok_or(Opinion::Wait)?)?;
+        Ok(match self.round.masks.checks.get(&manifest).cloned() {
+            Some(ManifestCheck::Held) => self.vote(Checked::Outcome(Verification::Full)),
+            Some(ManifestCheck::Refused(reason)) => {
                 self.has_voted();
                 let reason = Refusal::Work(reason);
                 self.out
                     .refuse(self.view.lead, self.round.number, reason.clone());
                 Ruling::Nullify(reason)
             }
-            Some(SheetCheck::Running | SheetCheck::Stalled) => Ruling::Wait,
+            Some(ManifestCheck::Running | ManifestCheck::Stalled) => Ruling::Wait,
             None => {
                 let holders = self.config.holders(self.view.lead);
                 let masks = &mut self.round.masks;
-                if let Some(of) = masks.sheet(&sheet).cloned() {
-                    masks.verify(of, sheet, holders, self.out);
+                if let Some(of) = masks.manifest(&manifest).cloned() {
+                    masks.verify(of, manifest, holders, self.out);
                 }
                 Ruling::Wait
             }

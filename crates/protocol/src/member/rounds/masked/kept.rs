@@ -1,4 +1,4 @@
-//! The lists and sheets of a masked round that a member keeps, and what it found of them. They belong to
+//! The lists and manifests of a masked round that a member keeps, and what it found of them. They belong to
 //! one view: another lead makes another list, for which everything is masked anew.
 
 use std::collections::BTreeMap;
@@ -7,14 +7,14 @@ use std::sync::Arc;
 use crate::effects::Effect;
 use crate::hash::Hash;
 use crate::member::consensus::outbox::Outbox;
-use crate::message::{MaskedSheet, MaskedVector};
+use crate::message::{MaskedManifest, MaskedVector};
 use crate::roster::MemberIndex;
 use crate::work::{MaskedList, Request, WorkError};
 
 /// Most lists that an honest lead issues in a view, each without members that the one before had.
 pub(in crate::member) const LISTS: usize = 4;
 
-/// The lists and sheets of a view.
+/// The lists and manifests of a view.
 #[derive(Default)]
 pub(in crate::member) struct Masks {
     view: u64,
@@ -22,23 +22,23 @@ pub(in crate::member) struct Masks {
     lists: Vec<Arc<MaskedList>>,
     /// This member's vectors, by the root of their list; `None` while one is being masked.
     pub(in crate::member) vectors: BTreeMap<Hash, Option<MaskedVector>>,
-    sheets: BTreeMap<Hash, Arc<MaskedSheet>>,
-    /// What was found of sheets, and of single vectors as sheets of one entry.
-    pub(in crate::member) checks: BTreeMap<Hash, SheetCheck>,
-    /// The root of the sheet that this member signs for once all of it is here.
+    manifests: BTreeMap<Hash, Arc<MaskedManifest>>,
+    /// What was found of manifests, and of single vectors as manifests of one entry.
+    pub(in crate::member) checks: BTreeMap<Hash, ManifestCheck>,
+    /// The root of the manifest that this member signs for once all of it is here.
     pub(in crate::member) signing: Option<Hash>,
 }
 
-/// What was found of a sheet.
+/// What was found of a manifest.
 #[derive(Debug, Clone, PartialEq)]
-pub(in crate::member) enum SheetCheck {
-    /// The sheet is being fetched and checked.
+pub(in crate::member) enum ManifestCheck {
+    /// The manifest is being fetched and checked.
     Running,
-    /// The sheet could not be fetched; tried again after a beat.
+    /// The manifest could not be fetched; tried again after a heartbeat.
     Stalled,
-    /// All of the sheet is kept here, and right.
+    /// All of the manifest is kept here, and right.
     Held,
-    /// The sheet is wrong.
+    /// The manifest is wrong.
     Refused(String),
 }
 
@@ -82,55 +82,56 @@ impl Masks {
         self.lists.push(list);
     }
 
-    /// The sheet with this root.
-    pub(in crate::member) fn sheet(&self, root: &Hash) -> Option<&Arc<MaskedSheet>> {
-        self.sheets.get(root)
+    /// The manifest with this root.
+    pub(in crate::member) fn manifest(&self, root: &Hash) -> Option<&Arc<MaskedManifest>> {
+        self.manifests.get(root)
     }
 
-    /// Keeps a sheet. A lead issues at most one for each list.
-    pub(in crate::member) fn keep(&mut self, root: Hash, sheet: Arc<MaskedSheet>) -> bool {
-        let of_list = |other: &Arc<MaskedSheet>| other.list == sheet.list;
-        let known = self.sheets.contains_key(&root);
-        if !known && self.sheets.values().any(of_list) {
+    /// Keeps a manifest. A lead issues at most one for each list.
+    pub(in crate::member) fn keep(&mut self, root: Hash, manifest: Arc<MaskedManifest>) -> bool {
+        let of_list = |other: &Arc<MaskedManifest>| other.list == manifest.list;
+        let known = self.manifests.contains_key(&root);
+        if !known && self.manifests.values().any(of_list) {
             return false;
         }
-        self.sheets.insert(root, sheet);
+        self.manifests.insert(root, manifest);
         true
     }
 
-    /// Has a sheet fetched and checked, unless that is known or under way.
+    /// Has a manifest fetched and checked, unless that is known or under way.
     pub(in crate::member) fn verify(
         &mut self,
-        sheet: Arc<MaskedSheet>,
+        manifest: Arc<MaskedManifest>,
         root: Hash,
         holders: Vec<MemberIndex>,
         out: &mut Outbox,
     ) {
-        let list = self.list(&sheet.list).cloned();
+        let list = self.list(&manifest.list).cloned();
         if let Some(list) = list.filter(|_| !self.checks.contains_key(&root)) {
-            self.checks.insert(root, SheetCheck::Running);
+            self.checks.insert(root, ManifestCheck::Running);
             let verify = Request::Verify {
                 list,
-                sheet,
+                manifest,
                 holders,
             };
             out.push(Effect::Work(verify));
         }
     }
 
-    /// A sheet was checked, or could not be.
+    /// A manifest was checked, or could not be.
     pub(in crate::member) fn checked(&mut self, root: Hash, result: Result<(), WorkError>) {
         if let Some(check) = self.checks.get_mut(&root) {
             *check = match result {
-                Ok(()) => SheetCheck::Held,
-                Err(WorkError::Unavailable) => SheetCheck::Stalled,
-                Err(WorkError::Refused(reason)) => SheetCheck::Refused(reason),
+                Ok(()) => ManifestCheck::Held,
+                Err(WorkError::Unavailable) => ManifestCheck::Stalled,
+                Err(WorkError::Refused(reason)) => ManifestCheck::Refused(reason),
             };
         }
     }
 
-    /// A beat has passed: what could not be fetched may be requested again.
+    /// A heartbeat has passed: what could not be fetched may be requested again.
     pub(in crate::member) fn retry(&mut self) {
-        self.checks.retain(|_, check| *check != SheetCheck::Stalled);
+        self.checks
+            .retain(|_, check| *check != ManifestCheck::Stalled);
     }
 }

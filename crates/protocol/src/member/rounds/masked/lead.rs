@@ -1,4 +1,4 @@
-//! The lead of a masked round: the list of who is ready, the vectors that are masked for it, the sheet
+//! The lead of a masked round: the list of who is ready, the vectors that are masked for it, the manifest
 //! of these, and the block.
 
 use std::collections::BTreeMap;
@@ -14,10 +14,10 @@ use crate::member::consensus::stage::BlockDraft;
 use crate::member::rounds::lead::LeadTiming;
 use crate::member::rounds::lead::gathered::RoundStage;
 use crate::member::rounds::masked::answering::authors;
-use crate::member::rounds::masked::kept::{LISTS, SheetCheck};
-use crate::member::rounds::masked::stage::{Gathering, MaskedStage, Sealing};
+use crate::member::rounds::masked::kept::{LISTS, ManifestCheck};
+use crate::member::rounds::masked::stage::{Gathering, MaskedStage, SigningSum};
 use crate::message::{
-    Body, Content, KeyList, ListDocument, MaskedEntry, MaskedRound, MaskedSheet, MaskedVector,
+    Body, Content, KeyList, ListDocument, MaskedEntry, MaskedManifest, MaskedRound, MaskedVector,
     Message, Ready,
 };
 use crate::refusal::{Omission, Refusal};
@@ -59,7 +59,7 @@ impl Leading<'_> {
     pub(in crate::member) fn go_on_masked(&mut self) -> Result<Option<BlockDraft>, Refusal> {
         match self.gathered.as_ref().map(|gathered| &gathered.stage) {
             Some(RoundStage::Masked(MaskedStage::Masking(_))) => self.collect_vectors()?,
-            Some(RoundStage::Masked(MaskedStage::Sealing(_))) => return self.seal_masked(),
+            Some(RoundStage::Masked(MaskedStage::SigningSum(_))) => return self.sign_masked(),
             _ => {}
         }
         Ok(None)
@@ -77,8 +77,8 @@ impl Leading<'_> {
                 let others = self.config.others().into_iter();
                 (body, others.filter(silent).collect())
             }
-            MaskedStage::Sealing(sealing) => {
-                let body = Body::MaskedSheet((*sealing.sheet).clone());
+            MaskedStage::SigningSum(sealing) => {
+                let body = Body::MaskedManifest((*sealing.manifest).clone());
                 let silent = |by: &MemberIndex| !sealing.signed.contains_key(by);
                 let others = self.config.others().into_iter();
                 (body, others.filter(silent).collect())
@@ -87,7 +87,7 @@ impl Leading<'_> {
     }
 
     /// What the block of a masked round rests on.
-    pub(in crate::member) fn list_and_sheet_of(&self, content: &Content) -> Vec<Body> {
+    pub(in crate::member) fn list_and_manifest_of(&self, content: &Content) -> Vec<Body> {
         let Content::Masked(masked) = content else {
             return Vec::new();
         };
@@ -95,9 +95,9 @@ impl Leading<'_> {
         let list = masks
             .list(&masked.list)
             .map(|list| Body::KeyList(list.keys.clone()));
-        let sheet = masks.sheet(&masked.sheet);
-        let sheet = sheet.map(|sheet| Body::MaskedSheet((**sheet).clone()));
-        list.into_iter().chain(sheet).collect()
+        let manifest = masks.manifest(&masked.manifest);
+        let manifest = manifest.map(|manifest| Body::MaskedManifest((**manifest).clone()));
+        list.into_iter().chain(manifest).collect()
     }
 
     /// Whether the set may be closed with these members; once patience is over, says whom a list lacks.
@@ -133,7 +133,7 @@ impl Leading<'_> {
         };
         let (round, view) = (self.round.number, self.view.number);
         let body = Body::KeyList(list.keys.clone());
-        let (message, frame) = self.config.seal(round, view, body);
+        let (message, frame) = self.config.sign(round, view, body);
         self.set_stage(RoundStage::Masked(MaskedStage::Masking(Gathering {
             list: Arc::new(list),
             since: self.now,
@@ -190,13 +190,13 @@ impl Leading<'_> {
         if let Some((earlier, ..)) = gathering.vectors.get(&author) {
             return Evidence::of(earlier, &message);
         }
-        let sheet = alone(author, vector);
-        let root = sheet.root();
+        let manifest = alone(author, vector);
+        let root = manifest.root();
         gathering.vectors.insert(author, (message, root, self.now));
         None
     }
 
-    /// Has the vectors checked, and sends the sheet once all are here and right. If some are missing too
+    /// Has the vectors checked, and sends the manifest once all are here and right. If some are missing too
     /// long, or wrong, makes a new list without their authors.
     ///
     /// # Errors
@@ -216,11 +216,11 @@ impl Leading<'_> {
                 continue;
             };
             match masks.checks.get(root) {
-                Some(SheetCheck::Held) => held.push(vector.entry(author)),
-                Some(SheetCheck::Refused(reason)) => {
+                Some(ManifestCheck::Held) => held.push(vector.entry(author)),
+                Some(ManifestCheck::Refused(reason)) => {
                     wrong.push((author, (message.clone(), reason.clone())));
                 }
-                Some(SheetCheck::Running | SheetCheck::Stalled) => {}
+                Some(ManifestCheck::Running | ManifestCheck::Stalled) => {}
                 None => masks.verify(
                     Arc::new(alone(author, vector)),
                     *root,
@@ -230,7 +230,7 @@ impl Leading<'_> {
             }
         }
         if held.len() == authors.len() {
-            self.issue_masked_sheet(list, held);
+            self.issue_masked_manifest(list, held);
             return Ok(());
         }
         let (due, over) = self.timing().vectors_due(gathering);
@@ -317,48 +317,48 @@ impl Leading<'_> {
         took.max().unwrap_or_default()
     }
 
-    fn issue_masked_sheet(&mut self, list: Arc<MaskedList>, entries: Vec<MaskedEntry>) {
+    fn issue_masked_manifest(&mut self, list: Arc<MaskedList>, entries: Vec<MaskedEntry>) {
         let slowest = self.slowest();
         if let Some(gathered) = &mut self.gathered {
             gathered.slowest = gathered.slowest.or(Some(slowest));
         }
-        let sheet = MaskedSheet {
+        let manifest = MaskedManifest {
             list: list.root,
             entries,
         };
         let (round, view) = (self.round.number, self.view.number);
-        let body = Body::MaskedSheet(sheet.clone());
-        let (message, frame) = self.config.seal(round, view, body);
-        self.set_stage(RoundStage::Masked(MaskedStage::Sealing(Sealing {
+        let body = Body::MaskedManifest(manifest.clone());
+        let (message, frame) = self.config.sign(round, view, body);
+        self.set_stage(RoundStage::Masked(MaskedStage::SigningSum(SigningSum {
             list,
-            root: sheet.root(),
-            sheet: Arc::new(sheet),
+            root: manifest.root(),
+            manifest: Arc::new(manifest),
             since: self.now,
             signed: BTreeMap::new(),
         })));
         self.out.publish(message, frame);
     }
 
-    /// Drafts the block once all authors have signed for the sheet, or makes a new list without those
+    /// Drafts the block once all authors have signed for the manifest, or makes a new list without those
     /// who did not in time.
     ///
     /// # Errors
     /// Why this member votes against its own view: too few are left.
-    fn seal_masked(&mut self) -> Result<Option<BlockDraft>, Refusal> {
-        let Some(RoundStage::Masked(MaskedStage::Sealing(sealing))) =
+    fn sign_masked(&mut self) -> Result<Option<BlockDraft>, Refusal> {
+        let Some(RoundStage::Masked(MaskedStage::SigningSum(sealing))) =
             self.gathered.as_ref().map(|gathered| &gathered.stage)
         else {
             return Ok(None);
         };
-        if sealing.signed.len() == sealing.sheet.entries.len() {
+        if sealing.signed.len() == sealing.manifest.entries.len() {
             return Ok(self.draft_masked(sealing));
         }
-        if self.now < self.timing().seals_due(sealing) {
+        if self.now < self.timing().signatures_due(sealing) {
             return Ok(None);
         }
         let list = sealing.list.clone();
         let silent = sealing
-            .sheet
+            .manifest
             .authors()
             .filter(|by| !sealing.signed.contains_key(by));
         let silent = silent.collect();
@@ -366,7 +366,7 @@ impl Leading<'_> {
         Ok(None)
     }
 
-    fn draft_masked(&self, sealing: &Sealing) -> Option<BlockDraft> {
+    fn draft_masked(&self, sealing: &SigningSum) -> Option<BlockDraft> {
         let round = self.round.number;
         let content = Content::Masked(MaskedRound {
             round,
@@ -374,7 +374,7 @@ impl Leading<'_> {
             state: self.chain.state_before(round)?,
             list: sealing.list.root,
             ready: sealing.list.keys.members(),
-            sheet: sealing.root,
+            manifest: sealing.root,
             inclusions: sealing.signed.clone().into_iter().collect(),
         });
         let (parent, proof) = (self.chain.tip.hash, self.chain.tip.proof.clone());
@@ -385,21 +385,21 @@ impl Leading<'_> {
         })
     }
 
-    /// An author's signature over the sheet of masked vectors.
-    pub(in crate::member) fn sealed(&mut self, message: &Message, sheet: Hash) {
-        if let Some(RoundStage::Masked(MaskedStage::Sealing(sealing))) =
+    /// An author's signature over the manifest of masked vectors.
+    pub(in crate::member) fn sealed(&mut self, message: &Message, manifest: Hash) {
+        if let Some(RoundStage::Masked(MaskedStage::SigningSum(sealing))) =
             self.gathered.as_mut().map(|gathered| &mut gathered.stage)
-            && sealing.root == sheet
-            && sealing.sheet.authors().any(|by| by == message.sender)
+            && sealing.root == manifest
+            && sealing.manifest.authors().any(|by| by == message.sender)
         {
             sealing.signed.insert(message.sender, message.signature);
         }
     }
 }
 
-/// A sheet of one vector, as which a lead has it checked.
-fn alone(author: MemberIndex, vector: &MaskedVector) -> MaskedSheet {
-    MaskedSheet {
+/// A manifest of one vector, as which a lead has it checked.
+fn alone(author: MemberIndex, vector: &MaskedVector) -> MaskedManifest {
+    MaskedManifest {
         list: vector.list,
         entries: vec![vector.entry(author)],
     }
@@ -413,8 +413,8 @@ impl LeadTiming<'_> {
                 let (due, over) = self.vectors_due(gathering);
                 vec![due, over]
             }
-            Some(RoundStage::Masked(MaskedStage::Sealing(sealing))) => {
-                vec![self.seals_due(sealing)]
+            Some(RoundStage::Masked(MaskedStage::SigningSum(sealing))) => {
+                vec![self.signatures_due(sealing)]
             }
             _ => Vec::new(),
         }
@@ -434,21 +434,21 @@ impl LeadTiming<'_> {
         }
     }
 
-    /// When missing signatures for a sheet of masked vectors are not waited for any longer.
-    fn seals_due(&self, sealing: &Sealing) -> Time {
+    /// When missing signatures for a manifest of masked vectors are not waited for any longer.
+    fn signatures_due(&self, sealing: &SigningSum) -> Time {
         let signed: &ByMember<Signature> = &sealing.signed;
         let silent = sealing
-            .sheet
+            .manifest
             .authors()
             .filter(|by| !signed.contains_key(by));
         self.masked_due(silent, sealing.since)
     }
 
-    /// When these silent members are not waited for any longer: after D if all are excused and this is the
+    /// When these silent members are not waited for any longer: after D if all are marked absent and this is the
     /// first list of the view.
     fn masked_due(&self, mut silent: impl Iterator<Item = MemberIndex>, since: Time) -> Time {
         let first = self.gathered.is_none_or(|gathered| gathered.reissues == 0);
-        if first && silent.all(|member| self.waiting().excused(member)) {
+        if first && silent.all(|member| self.waiting().marked_absent(member)) {
             since + self.phase()
         } else {
             self.masked_over(since)

@@ -2,11 +2,11 @@
 //!
 //! | file | holds |
 //! |---|---|
-//! | `kept` | the lists and sheets of the round that are kept |
+//! | `kept` | the lists and manifests of the round that are kept |
 //! | `sums` | the sums, as they are agreed |
 //! | `stage` | how far a lead is, once the set is closed |
-//! | `lead` | the list of who is ready, their vectors, the sheet of these, and the block |
-//! | `answering` | `Masking`: answering lists, signing for sheets |
+//! | `lead` | the list of who is ready, their vectors, the manifest of these, and the block |
+//! | `answering` | `Masking`: answering lists, signing for manifests |
 //! | `judge` | whether to vote for the block of a masked round |
 //! | `outcomes` | votes for the outcome of a final masked round |
 //! | `settling` | `Settling`: the outcome of a final masked round |
@@ -72,7 +72,7 @@ impl RoundKind for MaskedRounds {
     }
 
     fn rests_on(&self, leading: &Leading<'_>, content: &Content) -> Vec<Body> {
-        leading.list_and_sheet_of(content)
+        leading.list_and_manifest_of(content)
     }
 
     fn answer(&self, member: &mut Member) {

@@ -2,11 +2,11 @@
 
 use bytes::Bytes;
 
-use crate::charter::Epoch;
 use crate::envelope;
 use crate::hash::Hash;
 use crate::member::ByMember;
 use crate::message::{Body, Message};
+use crate::parameters::Epoch;
 
 /// Votes for the outcome of one masked round: the last one that is final here, or that this member voted
 /// for before a restart.

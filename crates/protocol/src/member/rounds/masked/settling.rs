@@ -7,7 +7,6 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use crate::certificate::{Certificate, Verdict};
-use crate::charter::Masked;
 use crate::effects::{Effect, FinalMasked, Record, Report};
 use crate::envelope;
 use crate::evidence::Evidence;
@@ -18,6 +17,7 @@ use crate::member::consensus::participation::ParticipationState;
 use crate::member::rounds::masked::outcomes::Outcomes;
 use crate::member::{ByMember, Config, Member};
 use crate::message::{Body, Message, Unmasking};
+use crate::parameters::Masked;
 use crate::refusal::Refusal;
 use crate::roster::MemberIndex;
 use crate::time::Time;
@@ -49,7 +49,7 @@ enum WorkState<T> {
     #[default]
     Due,
     Running,
-    /// The work failed; tried again after a beat.
+    /// The work failed; tried again after a heartbeat.
     Stalled,
     /// The work cannot be done here.
     Never,
@@ -173,7 +173,7 @@ impl Settling<'_> {
             Ok(opening) => {
                 let unmasking = Unmasking { block, opening };
                 let body = Body::Unmasking(Box::new(unmasking.clone()));
-                let sealed = self.config.seal(of.round.round, 0, body);
+                let sealed = self.config.sign(of.round.round, 0, body);
                 self.settlement.own = WorkState::Done(sealed);
                 self.add(self.config.me, unmasking);
                 self.send_unmasking();
@@ -255,7 +255,7 @@ impl Settling<'_> {
             return;
         }
         let (block, view) = (of.block, self.chain.learned.view);
-        let (message, frame) = self.config.seal(0, view, Body::Outcome { block, outcome });
+        let (message, frame) = self.config.sign(0, view, Body::Outcome { block, outcome });
         self.out
             .push(Effect::Persist(Record::Vote(message.clone())));
         self.outcomes.remember(message, frame);
@@ -308,14 +308,14 @@ impl Settling<'_> {
     }
 
     /// Sends the certificate of the last outcome to a member that seems to lack it. What came within half
-    /// a beat of it was probably sent before.
+    /// a heartbeat of it was probably sent before.
     fn answer(&mut self, to: MemberIndex) {
-        let pause = self.config.epoch.beat() / 2;
+        let pause = self.config.epoch.heartbeat() / 2;
         let Some((certificate, since)) = &self.chain.certified else {
             return;
         };
         if to != self.config.me && self.now > *since + pause {
-            let frame = envelope::seal_certificate(&self.config.epoch, certificate);
+            let frame = envelope::sign_certificate(&self.config.epoch, certificate);
             self.out.push(Effect::Send { to, frame });
         }
     }
@@ -367,7 +367,7 @@ impl Settling<'_> {
         }
     }
 
-    /// Once per beat: sends again what no certificate has answered, and tries again what failed.
+    /// Once per heartbeat: sends again what no certificate has answered, and tries again what failed.
     pub(in crate::member) fn repeat(&mut self) {
         self.settlement.own.retry();
         self.settlement.outcome.retry();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::hash::Hash;
 use crate::identity::Signature;
 use crate::member::ByMember;
-use crate::message::{MaskedSheet, Message, Phase};
+use crate::message::{MaskedManifest, Message, Phase};
 use crate::time::Time;
 use crate::work::MaskedList;
 
@@ -13,22 +13,22 @@ use crate::work::MaskedList;
 pub(in crate::member) enum MaskedStage {
     /// The list is sent; waiting for vectors.
     Masking(Gathering),
-    /// The sheet is sent; waiting for inclusions.
-    Sealing(Sealing),
+    /// The manifest is sent; waiting for inclusions.
+    SigningSum(SigningSum),
 }
 
 /// The vectors that are masked for a list.
 pub(in crate::member) struct Gathering {
     pub(in crate::member) list: Arc<MaskedList>,
     pub(in crate::member) since: Time,
-    /// The signed vector of each author, its root as a sheet of one entry, and when it came.
+    /// The signed vector of each author, its root as a manifest of one entry, and when it came.
     pub(in crate::member) vectors: ByMember<(Message, Hash, Time)>,
 }
 
-/// A sheet of masked vectors, and who has signed for it.
-pub(in crate::member) struct Sealing {
+/// A manifest of masked vectors, and who has signed for it.
+pub(in crate::member) struct SigningSum {
     pub(in crate::member) list: Arc<MaskedList>,
-    pub(in crate::member) sheet: Arc<MaskedSheet>,
+    pub(in crate::member) manifest: Arc<MaskedManifest>,
     pub(in crate::member) root: Hash,
     pub(in crate::member) since: Time,
     pub(in crate::member) signed: ByMember<Signature>,
@@ -39,7 +39,7 @@ impl MaskedStage {
     pub(in crate::member) fn phase(&self) -> Phase {
         match self {
             Self::Masking(_) => Phase::Masking,
-            Self::Sealing(_) => Phase::Including,
+            Self::SigningSum(_) => Phase::Including,
         }
     }
 }

@@ -1,15 +1,15 @@
 //! The sums of a masked round, as they are agreed.
 
-use crate::charter::privacy::{self, Masked, Sum, Voids};
 use crate::member::Config;
 use crate::member::rounds::round::Round;
+use crate::parameters::privacy::{self, Masked, Sum, Voids};
 use crate::roster::MemberIndex;
 use crate::work::Planned;
 
 impl Config {
     /// The agreement on masked rounds, if rounds are masked.
     pub(in crate::member) fn masked(&self) -> Option<&Masked> {
-        self.epoch.charter.privacy.masked()
+        self.epoch.protocol.privacy.masked()
     }
 
     /// Fewest members of a list of a masked round: a quorum, and with noise the fewest authors of a sum.

@@ -10,7 +10,7 @@ use privacy::masks::{Reach, Shape};
 use privacy::noise::{Authors, Gaussian, Multiplier, Noise, Seed};
 use privacy::sensitivity::{Clip, Sensitivity};
 use protocol::Hash;
-use protocol::charter::{Noise as AgreedNoise, Release, Unit};
+use protocol::parameters::{Noise as AgreedNoise, Release, Unit};
 use protocol::privacy::{Masked, Sum};
 
 use super::gradients::GradientStep;
@@ -21,8 +21,8 @@ use super::{
     SumBasis, Summand, ToldModel, Train,
 };
 use crate::config::SiloConfig;
+use crate::environment::WorkSize;
 use crate::secrets::RoundSecrets;
-use crate::surroundings::WorkSize;
 
 /// The agreement on noise, in the numbers of the mathematics.
 pub(crate) struct Noised {

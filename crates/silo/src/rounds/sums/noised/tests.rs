@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use privacy::noise::Seed;
-use protocol::charter::{Noise as AgreedNoise, Real, Release, Unit};
+use protocol::parameters::{Noise as AgreedNoise, Real, Release, Unit};
 use protocol::privacy::{Masked, Privacy, RoundMode, Sum, Sums};
 use protocol::{Epoch, MemberIndex};
 
@@ -32,8 +32,8 @@ pub(crate) fn noise(z: f64) -> Masked {
 }
 
 fn epoch(rows: u64, z: f64) -> Arc<Epoch> {
-    epoch_declaring(4, 9, Some(rows), |charter| {
-        charter.privacy = Privacy::Masked(noise(z));
+    epoch_declaring(4, 9, Some(rows), |protocol| {
+        protocol.privacy = Privacy::Masked(noise(z));
     })
 }
 
@@ -53,7 +53,7 @@ fn noised_of(privacy: &Privacy, numbers: usize) -> Result<Noised, String> {
 }
 
 fn noised(config: &SiloConfig) -> Noised {
-    noised_of(&config.member.epoch.charter.privacy, 1).unwrap()
+    noised_of(&config.member.epoch.protocol.privacy, 1).unwrap()
 }
 
 fn base(config: &SiloConfig) -> RoundBase {
@@ -139,7 +139,7 @@ fn noise_that_cannot_be_drawn_and_rows_without_gradients_are_refused_at_the_star
     };
     assert_eq!(checked(&config), Ok(()));
     // 1,000,000 · 1024.5 / √2 is within 2³¹; as much noise for a hundred million numbers is not.
-    let privacy = &config.member.epoch.charter.privacy;
+    let privacy = &config.member.epoch.protocol.privacy;
     let why = noised_of(privacy, 100_000_000).err().unwrap();
     assert!(why.contains("lower z, or agree on more authors"), "{why}");
     let without = learner(0.0).without(&[methods::learner::Capability::UnitGradients]);

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use methods::learner::{LeastSquares, UnitGradients, UnitRows};
 use methods::{Layout, Params, Role};
 use privacy::least_squares::{RowNorms, RowProducts};
-use protocol::charter::Release;
+use protocol::parameters::Release;
 
 use super::SumBasis;
 use super::units::{NoisySum, UnitNumbers};

@@ -3,7 +3,7 @@
 
 use methods::learner::{Learner, SquaresRow};
 use methods::{LearnError, TensorSpec};
-use protocol::charter::Real;
+use protocol::parameters::Real;
 
 use super::*;
 use crate::testing::learner;

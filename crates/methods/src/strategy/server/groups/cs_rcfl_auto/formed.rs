@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::MOST;
 use crate::params::{Layout, Params, Role, TensorSpec};
-use crate::strategy::{Kept, ModelEntry, Sheet, State};
+use crate::strategy::{Kept, LoadedManifest, ModelEntry, State};
 
 /// The only tensor of what a silo contributes in a measuring round: what its coalition's mean
 /// model loses under every candidate, 0 where there are fewer candidates than places.
@@ -52,22 +52,25 @@ impl<'a> Formed<'a> {
 /// from, and where models count `by_rows`, the rows.
 pub(super) fn leave(
     before: &State,
-    sheet: &Sheet,
+    manifest: &LoadedManifest,
     candidates: &[Vec<u32>],
     by_rows: bool,
 ) -> State {
-    let models = sheet.entries.iter().map(|entry| entry.model.clone());
+    let models = manifest.entries.iter().map(|entry| entry.model.clone());
     let mut after = before.with(models.collect());
     let start = |entry: &ModelEntry| match entry.coalition {
         Some(start) if (start as usize) < before.models.len() => start,
         _ => 0,
     };
-    let starts = sheet.entries.iter().map(start).collect();
+    let starts = manifest.entries.iter().map(start).collect();
     let memory = &mut after.memory;
     memory.insert(CANDIDATES, Kept::Candidates(candidates.to_vec()));
     memory.insert(STARTS, Kept::Assignment(starts));
     if by_rows {
-        let rows = sheet.entries.iter().map(|entry| entry.weight.unwrap_or(0));
+        let rows = manifest
+            .entries
+            .iter()
+            .map(|entry| entry.weight.unwrap_or(0));
         memory.insert(ROWS, Kept::Counts(rows.collect()));
     }
     after.tables.insert(STARTS.into(), before.models.clone());

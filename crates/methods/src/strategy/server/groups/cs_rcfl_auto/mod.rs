@@ -22,8 +22,8 @@ use crate::params::{Layout, Params};
 use crate::strategy::server::groups::cs_rcfl::CsRcfl;
 use crate::strategy::server::means::{coalition_means, combined};
 use crate::strategy::{
-    Claim, DecideError, Decision, EquipError, Fitting, Kept, ModelEntry, Newcomer, Objection,
-    Outcome, OwnRadius, Participant, Plan, Scored, SettleError, Sheet, State, Strategy, Watch,
+    Claim, DecideError, Decision, EquipError, Fitting, Kept, LoadedManifest, ModelEntry, Newcomer,
+    Objection, Outcome, OwnRadius, Participant, Plan, Scored, SettleError, State, Strategy, Watch,
 };
 
 use formed::{Formed, LOSSES, report};
@@ -108,10 +108,15 @@ impl AutoCsRcfl {
     }
 
     /// Returns what every silo leaves to the round that measures: its local model, and these candidates.
-    pub(super) fn leave(&self, state: &State, sheet: &Sheet, decision: &Decision) -> Outcome {
+    pub(super) fn leave(
+        &self,
+        state: &State,
+        manifest: &LoadedManifest,
+        decision: &Decision,
+    ) -> Outcome {
         Outcome {
             assignment: decision.assignment.clone(),
-            state: formed::leave(state, sheet, candidates(decision), self.by_rows),
+            state: formed::leave(state, manifest, candidates(decision), self.by_rows),
         }
     }
 
@@ -120,14 +125,14 @@ impl AutoCsRcfl {
     fn measured<'a>(
         &self,
         state: &'a State,
-        sheet: &Sheet,
+        manifest: &LoadedManifest,
     ) -> Result<MeasuredRound<'a>, DecideError> {
-        sheet.not_empty()?;
+        manifest.not_empty()?;
         let formed = Formed::read(state).ok_or(DecideError::NoScores)?;
         let mut sums = vec![0f64; formed.candidates.len()];
-        let mut reported = Vec::with_capacity(sheet.entries.len());
-        let mut places = Vec::with_capacity(sheet.entries.len());
-        for (at, entry) in sheet.entries.iter().enumerate() {
+        let mut reported = Vec::with_capacity(manifest.entries.len());
+        let mut places = Vec::with_capacity(manifest.entries.len());
+        for (at, entry) in manifest.entries.iter().enumerate() {
             let unusable = |reason: &str| DecideError::Unusable {
                 entry: at,
                 reason: reason.into(),
@@ -340,15 +345,20 @@ impl Strategy for AutoCsRcfl {
         real.then_some(()).ok_or_else(|| why.into())
     }
 
-    fn decide(&self, state: &State, sheet: &Sheet, round: u64) -> Result<Decision, DecideError> {
+    fn decide(
+        &self,
+        state: &State,
+        manifest: &LoadedManifest,
+        round: u64,
+    ) -> Result<Decision, DecideError> {
         match self.phase(state, round) {
             AutoPhase::Together => {
-                sheet.not_empty()?;
-                Ok(Decision::fixed(vec![0; sheet.entries.len()]))
+                manifest.not_empty()?;
+                Ok(Decision::fixed(vec![0; manifest.entries.len()]))
             }
-            AutoPhase::Keep => self.kept().decide(state, sheet, round),
+            AutoPhase::Keep => self.kept().decide(state, manifest, round),
             AutoPhase::Measure => {
-                let measured = self.measured(state, sheet)?;
+                let measured = self.measured(state, manifest)?;
                 Ok(Decision {
                     assignment: measured.assignment,
                     claim: Some(Claim {
@@ -360,9 +370,9 @@ impl Strategy for AutoCsRcfl {
                 })
             }
             AutoPhase::Form => {
-                let found = numbers::solve(sheet.require_scores()?, round);
+                let found = numbers::solve(manifest.require_scores()?, round);
                 Ok(Decision {
-                    assignment: (0..sheet.entries.len() as u32).collect(),
+                    assignment: (0..manifest.entries.len() as u32).collect(),
                     claim: Some(Claim {
                         objective: mean(found.iter().map(|solution| solution.objective)),
                         lower_bound: mean(found.iter().map(|solution| solution.lower_bound)),
@@ -377,18 +387,18 @@ impl Strategy for AutoCsRcfl {
     fn check(
         &self,
         state: &State,
-        sheet: &Sheet,
+        manifest: &LoadedManifest,
         decision: &Decision,
         round: u64,
     ) -> Result<(), Objection> {
         match self.phase(state, round) {
             AutoPhase::Together => {
-                let all = vec![0; sheet.entries.len()];
+                let all = vec![0; manifest.entries.len()];
                 decision.must_be_fixed(&all, "all train one model")
             }
-            AutoPhase::Keep => self.kept().check(state, sheet, decision, round),
+            AutoPhase::Keep => self.kept().check(state, manifest, decision, round),
             AutoPhase::Measure => {
-                let expected = self.decide(state, sheet, round)?;
+                let expected = self.decide(state, manifest, round)?;
                 if *decision != expected {
                     let why = "the grouping of least reported loss is to be taken";
                     return Err(Objection::Infeasible(why.into()));
@@ -397,7 +407,7 @@ impl Strategy for AutoCsRcfl {
             }
             AutoPhase::Form => {
                 let claim = decision.claimed()?;
-                let programs = feasible(sheet, decision)?;
+                let programs = feasible(manifest, decision)?;
                 let programs = programs.map_err(Objection::Infeasible)?;
                 let cases: Vec<_> = programs.iter().zip(&claim.candidates).collect();
                 let audit =
@@ -430,18 +440,18 @@ impl Strategy for AutoCsRcfl {
     fn settle(
         &self,
         state: &State,
-        sheet: &Sheet,
+        manifest: &LoadedManifest,
         decision: &Decision,
         round: u64,
     ) -> Result<Outcome, SettleError> {
         match self.phase(state, round) {
             AutoPhase::Together => {
-                let all = vec![0; sheet.entries.len()];
+                let all = vec![0; manifest.entries.len()];
                 if decision.assignment != all {
                     return Err(SettleError::Infeasible("all train one model".into()));
                 }
                 let weight = |entry: &ModelEntry| entry.share(self.by_rows);
-                let models = coalition_means(&self.rule, sheet, &all, &[], 1, weight)?;
+                let models = coalition_means(&self.rule, manifest, &all, &[], 1, weight)?;
                 Ok(Outcome {
                     assignment: all,
                     state: state.with(models),
@@ -450,19 +460,20 @@ impl Strategy for AutoCsRcfl {
             AutoPhase::Keep => {
                 let (own, before) = (&decision.assignment, &state.models);
                 let weight = |entry: &ModelEntry| entry.share(self.by_rows);
-                let models = coalition_means(&self.rule, sheet, own, before, before.len(), weight)?;
+                let models =
+                    coalition_means(&self.rule, manifest, own, before, before.len(), weight)?;
                 Ok(Outcome {
                     assignment: own.clone(),
                     state: state.with(models),
                 })
             }
             AutoPhase::Form => {
-                feasible(sheet, decision)?.map_err(SettleError::Infeasible)?;
-                Ok(self.leave(state, sheet, decision))
+                feasible(manifest, decision)?.map_err(SettleError::Infeasible)?;
+                Ok(self.leave(state, manifest, decision))
             }
             AutoPhase::Measure => {
-                sheet.fits(&decision.assignment)?;
-                let measured = self.measured(state, sheet)?;
+                manifest.fits(&decision.assignment)?;
+                let measured = self.measured(state, manifest)?;
                 if decision.assignment != measured.assignment {
                     let why = "the grouping of least reported loss is to be taken";
                     return Err(SettleError::Infeasible(why.into()));
@@ -515,20 +526,20 @@ fn candidates(decision: &Decision) -> &[Vec<u32>] {
 /// The programs of a decision's groupings, if every entry keeps its local model and the groupings are
 /// into numbers of coalitions that may be tried.
 fn feasible(
-    sheet: &Sheet,
+    manifest: &LoadedManifest,
     decision: &Decision,
 ) -> Result<Result<Vec<CoalitionProgram>, String>, DecideError> {
-    let scores = sheet.require_scores()?;
-    let own = (0..sheet.entries.len() as u32).eq(decision.assignment.iter().copied());
+    let scores = manifest.require_scores()?;
+    let own = (0..manifest.entries.len() as u32).eq(decision.assignment.iter().copied());
     let programs = numbers::programs(scores, candidates(decision)).filter(|_| own);
     Ok(programs.ok_or_else(|| {
         format!(
             "expected {0} entries that keep their local models, with groupings of them into at most \
              {1} numbers of coalitions, ascending, among them {2:?}, each numbered in the order of \
              its first entries",
-            sheet.entries.len(),
+            manifest.entries.len(),
             MOST + 1,
-            numbers::grid(sheet.entries.len()),
+            numbers::grid(manifest.entries.len()),
         )
     }))
 }

@@ -21,8 +21,8 @@ use crate::strategy::server::means::kept;
 use crate::strategy::wrappers::report::ReportMetrics;
 use crate::strategy::wrappers::self_reported::{self, SelfReport};
 use crate::strategy::{
-    Claim, DecideError, Decision, EquipError, Kept, ModelEntry, Names, Objection, Outcome,
-    OwnRadius, Participant, Plan, Scored, Scores, SettleError, Sheet, State, Strategy,
+    Claim, DecideError, Decision, EquipError, Kept, LoadedManifest, ModelEntry, Names, Objection,
+    Outcome, OwnRadius, Participant, Plan, Scored, Scores, SettleError, State, Strategy,
     StrategyError,
 };
 
@@ -228,24 +228,32 @@ impl ByRule {
     fn seen<'a>(
         &self,
         state: &'a State,
-        sheet: &'a Sheet,
+        manifest: &'a LoadedManifest,
         round: u64,
     ) -> Result<SeenRound<'a>, DecideError> {
         let options = &self.options;
-        let (entries, reports): (Vec<_>, Vec<_>) =
-            sheet.entries.iter().map(|entry| self.split(entry)).unzip();
-        let groups = kept(state, &models_only(sheet, &entries))?;
+        let (entries, reports): (Vec<_>, Vec<_>) = manifest
+            .entries
+            .iter()
+            .map(|entry| self.split(entry))
+            .unzip();
+        let groups = kept(state, &models_only(manifest, &entries))?;
         let rows = options.needs("rows").then(|| {
-            sheet.require_rows()?;
-            Ok(sheet
+            manifest.require_rows()?;
+            Ok(manifest
                 .entries
                 .iter()
                 .filter_map(|entry| entry.weight)
                 .collect())
         });
-        let scores = options.needs("scores").then(|| sheet.require_scores());
+        let scores = options.needs("scores").then(|| manifest.require_scores());
         let named = options.needs("names");
-        let members = named.then(|| sheet.entries.iter().map(|entry| entry.member.unwrap_or(0)));
+        let members = named.then(|| {
+            manifest
+                .entries
+                .iter()
+                .map(|entry| entry.member.unwrap_or(0))
+        });
         let (kept, numbers) = self.remembered(state);
         Ok(SeenRound {
             round,
@@ -291,10 +299,10 @@ impl ByRule {
     }
 }
 
-/// The sheet without what was reported.
-fn models_only(sheet: &Sheet, models: &[Params]) -> Sheet {
-    let entries = sheet.entries.iter().zip(models);
-    Sheet {
+/// The manifest without what was reported.
+fn models_only(manifest: &LoadedManifest, models: &[Params]) -> LoadedManifest {
+    let entries = manifest.entries.iter().zip(models);
+    LoadedManifest {
         entries: entries
             .map(|(entry, model)| ModelEntry {
                 model: model.clone(),
@@ -412,9 +420,14 @@ impl Strategy for ByRule {
         entry.admit_rows(self.options.needs("rows"))
     }
 
-    fn decide(&self, state: &State, sheet: &Sheet, round: u64) -> Result<Decision, DecideError> {
-        sheet.not_empty()?;
-        let seen = self.seen(state, sheet, round)?;
+    fn decide(
+        &self,
+        state: &State,
+        manifest: &LoadedManifest,
+        round: u64,
+    ) -> Result<Decision, DecideError> {
+        manifest.not_empty()?;
+        let seen = self.seen(state, manifest, round)?;
         let unusable =
             |why: String| DecideError::unusable(format!("the rule {:?}: {why}", self.options.rule));
         let rule = self
@@ -424,7 +437,7 @@ impl Strategy for ByRule {
         let settling = rule.settle(&seen).map_err(unusable)?;
         let before = state.models.len() + seen.kept.len();
         settling
-            .check(before, sheet.entries.len())
+            .check(before, manifest.entries.len())
             .map_err(unusable)?;
         Ok(Decision {
             claim: Some(Claim {
@@ -438,26 +451,26 @@ impl Strategy for ByRule {
     fn check(
         &self,
         state: &State,
-        sheet: &Sheet,
+        manifest: &LoadedManifest,
         decision: &Decision,
         _: u64,
     ) -> Result<(), Objection> {
-        sheet.not_empty()?;
-        let settling = self.settling(state, sheet.entries.len(), decision);
+        manifest.not_empty()?;
+        let settling = self.settling(state, manifest.entries.len(), decision);
         settling.map(drop).map_err(Objection::Infeasible)
     }
 
     fn settle(
         &self,
         state: &State,
-        sheet: &Sheet,
+        manifest: &LoadedManifest,
         decision: &Decision,
         _: u64,
     ) -> Result<Outcome, SettleError> {
-        sheet.fits(&decision.assignment)?;
-        let settling = self.settling(state, sheet.entries.len(), decision);
+        manifest.fits(&decision.assignment)?;
+        let settling = self.settling(state, manifest.entries.len(), decision);
         let settling = settling.map_err(SettleError::Infeasible)?;
-        let entries: Vec<_> = sheet
+        let entries: Vec<_> = manifest
             .entries
             .iter()
             .map(|entry| self.split(entry).0)

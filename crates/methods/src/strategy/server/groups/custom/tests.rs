@@ -34,14 +34,14 @@ fn model(seed: f32) -> Params {
     Params::from_values(&layout(), &values)
 }
 
-fn sheet() -> Sheet {
+fn manifest() -> LoadedManifest {
     let entry = |(seed, rows): (f32, u64)| ModelEntry {
         model: model(seed),
         coalition: Some(0),
         weight: Some(rows),
         member: None,
     };
-    Sheet {
+    LoadedManifest {
         entries: [(1.0, 40), (2.0, 17), (3.0, 3)].map(entry).into(),
         scores: None,
     }
@@ -70,10 +70,13 @@ fn custom(
 }
 
 fn settled(strategy: &dyn Strategy, state: &State) -> State {
-    let sheet = sheet();
-    let decision = strategy.decide(state, &sheet, 1).unwrap();
-    strategy.check(state, &sheet, &decision, 1).unwrap();
-    strategy.settle(state, &sheet, &decision, 1).unwrap().state
+    let manifest = manifest();
+    let decision = strategy.decide(state, &manifest, 1).unwrap();
+    strategy.check(state, &manifest, &decision, 1).unwrap();
+    strategy
+        .settle(state, &manifest, &decision, 1)
+        .unwrap()
+        .state
 }
 
 fn group(row: &[i64]) -> GroupCoefficients {
@@ -148,7 +151,7 @@ fn coefficients_that_fit_no_round_are_refused_in_words() {
     let refused = |name: &str, settling: GroupCoefficients| {
         let strategy = custom(name, &[], move |_| settling.clone());
         strategy
-            .decide(&state, &sheet(), 1)
+            .decide(&state, &manifest(), 1)
             .unwrap_err()
             .to_string()
     };
@@ -191,7 +194,7 @@ fn coefficients_that_fit_no_round_are_refused_in_words() {
     }
     // A member refuses what a lead would make of it.
     let strategy = custom("good", &[], |_| group(&[0, 1, 1, 1]));
-    let good = strategy.decide(&state, &sheet(), 1).unwrap();
+    let good = strategy.decide(&state, &manifest(), 1).unwrap();
     let altered = |change: &dyn Fn(&mut Claim)| {
         let mut claim = good.claim.clone().unwrap();
         change(&mut claim);
@@ -199,7 +202,7 @@ fn coefficients_that_fit_no_round_are_refused_in_words() {
             claim: Some(claim),
             ..good.clone()
         };
-        strategy.check(&state, &sheet(), &decision, 1).is_err()
+        strategy.check(&state, &manifest(), &decision, 1).is_err()
     };
     assert!(!altered(&|_| ()));
     assert!(altered(&|claim| claim.objective = 1.0));
@@ -208,7 +211,7 @@ fn coefficients_that_fit_no_round_are_refused_in_words() {
     assert!(altered(&|claim| claim.candidates.clear()));
     assert!(
         strategy
-            .check(&state, &sheet(), &Decision::fixed(vec![0; 3]), 1)
+            .check(&state, &manifest(), &Decision::fixed(vec![0; 3]), 1)
             .is_err()
     );
 }

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use crate::learner::{LearnError, Learner, Metrics, Split, Update};
 use crate::params::{Attached, Layout, Params, Role, TensorSpec};
 use crate::strategy::server::groups::cs_rcfl_auto::FoldModels;
-use crate::strategy::{EquipError, Fitting, ModelEntry, Participant, Sheet};
+use crate::strategy::{EquipError, Fitting, LoadedManifest, ModelEntry, Participant};
 
 /// Name of what is attached to a contribution.
 const REPORT: &str = "report";
@@ -109,11 +109,11 @@ pub(super) fn bare(contributed: &Params) -> Params {
     attached.split(contributed).0
 }
 
-/// The sheet with the models by themselves.
-pub(super) fn without(sheet: &Sheet) -> Sheet {
-    let mut sheet = sheet.clone();
-    for entry in &mut sheet.entries {
+/// The manifest with the models by themselves.
+pub(super) fn without(manifest: &LoadedManifest) -> LoadedManifest {
+    let mut manifest = manifest.clone();
+    for entry in &mut manifest.entries {
         entry.model = bare(&entry.model);
     }
-    sheet
+    manifest
 }

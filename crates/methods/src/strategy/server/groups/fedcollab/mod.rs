@@ -18,8 +18,9 @@ use crate::strategy::server::groups::hcct::same;
 use crate::strategy::server::means::{coalition_means, kept};
 use crate::strategy::server::one_model::fedavg::WeightRule;
 use crate::strategy::{
-    DecideError, Decision, EquipError, FitRule, Fitting, ModelEntry, Objection, Outcome, OwnRadius,
-    Participant, Plan, Scored, Scores, SettleError, Sheet, State, Strategy, StrategyError, Watch,
+    DecideError, Decision, EquipError, FitRule, Fitting, LoadedManifest, ModelEntry, Objection,
+    Outcome, OwnRadius, Participant, Plan, Scored, Scores, SettleError, State, Strategy,
+    StrategyError, Watch,
 };
 
 /// Options of FedCollab.
@@ -144,21 +145,24 @@ impl Collaborating {
         self.freeze > 0 && round > self.freeze
     }
 
-    fn kept(&self, state: &State, sheet: &Sheet) -> Result<Vec<u32>, DecideError> {
+    fn kept(&self, state: &State, manifest: &LoadedManifest) -> Result<Vec<u32>, DecideError> {
         match self.c {
-            None => kept(state, &gap::without(sheet)),
-            Some(_) => kept(state, sheet),
+            None => kept(state, &gap::without(manifest)),
+            Some(_) => kept(state, manifest),
         }
     }
 
-    fn case(&self, sheet: &Sheet, round: u64) -> Result<FedCollabCase, DecideError> {
-        sheet.require_rows()?;
-        let scores = sheet.require_scores()?;
-        let rows = sheet.entries.iter().map(|entry| entry.weight.unwrap_or(0));
+    fn case(&self, manifest: &LoadedManifest, round: u64) -> Result<FedCollabCase, DecideError> {
+        manifest.require_rows()?;
+        let scores = manifest.require_scores()?;
+        let rows = manifest
+            .entries
+            .iter()
+            .map(|entry| entry.weight.unwrap_or(0));
         let rows: Vec<u64> = rows.collect();
         let gaps: Vec<f64> = match self.c {
             Some(_) => vec![0.0; rows.len()],
-            None => sheet.entries.iter().map(gap::of).collect(),
+            None => manifest.entries.iter().map(gap::of).collect(),
         };
         let orders = self.orders;
         let c = self.c.unwrap_or_else(|| gap::penalty(&gaps, &rows));
@@ -298,55 +302,62 @@ impl Strategy for Collaborating {
         entry.admit_rows(self.by_rows || !self.frozen(round))
     }
 
-    fn decide(&self, state: &State, sheet: &Sheet, round: u64) -> Result<Decision, DecideError> {
+    fn decide(
+        &self,
+        state: &State,
+        manifest: &LoadedManifest,
+        round: u64,
+    ) -> Result<Decision, DecideError> {
         if self.frozen(round) {
-            return Ok(Decision::fixed(self.kept(state, sheet)?));
+            return Ok(Decision::fixed(self.kept(state, manifest)?));
         }
-        self.case(sheet, round)?.decide()
+        self.case(manifest, round)?.decide()
     }
 
     fn check(
         &self,
         state: &State,
-        sheet: &Sheet,
+        manifest: &LoadedManifest,
         decision: &Decision,
         round: u64,
     ) -> Result<(), Objection> {
         if self.frozen(round) {
-            return decision
-                .must_be_fixed(&self.kept(state, sheet)?, "every entry keeps its coalition");
+            return decision.must_be_fixed(
+                &self.kept(state, manifest)?,
+                "every entry keeps its coalition",
+            );
         }
-        self.case(sheet, round)?.check(decision)
+        self.case(manifest, round)?.check(decision)
     }
 
     fn settle(
         &self,
         state: &State,
-        sheet: &Sheet,
+        manifest: &LoadedManifest,
         decision: &Decision,
         round: u64,
     ) -> Result<Outcome, SettleError> {
         if self.by_rows {
-            sheet.require_rows()?;
+            manifest.require_rows()?;
         }
         let bare;
-        let sheet = match self.c {
+        let manifest = match self.c {
             None => {
-                bare = gap::without(sheet);
+                bare = gap::without(manifest);
                 &bare
             }
-            Some(_) => sheet,
+            Some(_) => manifest,
         };
         let assignment = &decision.assignment;
         let (before, coalitions) = if self.frozen(round) {
             (state.models.as_slice(), state.models.len())
         } else {
             let last = assignment.iter().max().map_or(0, |&last| last as usize + 1);
-            ([].as_slice(), last.min(sheet.entries.len()))
+            ([].as_slice(), last.min(manifest.entries.len()))
         };
         let weight = |entry: &ModelEntry| entry.share(self.by_rows);
         let rule = &self.setting.rule;
-        let models = coalition_means(rule, sheet, assignment, before, coalitions, weight)?;
+        let models = coalition_means(rule, manifest, assignment, before, coalitions, weight)?;
         Ok(Outcome {
             assignment: assignment.clone(),
             state: state.with(models),

@@ -15,8 +15,9 @@ use crate::robust::Ridge;
 use crate::strategy::options::{MethodSetting, require};
 use crate::strategy::server::groups::cs_rcfl_auto::{AutoCsRcfl, AutoPhase, grid};
 use crate::strategy::{
-    Claim, DecideError, Decision, EquipError, FitRule, Fitting, ModelEntry, Objection, Outcome,
-    OwnRadius, Participant, Plan, SettleError, Sheet, State, Strategy, StrategyError, Watch,
+    Claim, DecideError, Decision, EquipError, FitRule, Fitting, LoadedManifest, ModelEntry,
+    Objection, Outcome, OwnRadius, Participant, Plan, SettleError, State, Strategy, StrategyError,
+    Watch,
 };
 
 /// Folds of cross-fitting, as with CS-RCFL by default.
@@ -90,9 +91,9 @@ impl FoundGroups {
 
     /// The merges by what distinguishes the directions of the silos, each of which counts alike. With
     /// equal rows every merge gains the same by more data, so that α does not change their order.
-    fn tree(&self, state: &State, sheet: &Sheet) -> Result<MergeTree, DecideError> {
-        sheet.require_rows()?;
-        let gradients = self.merging.gradients(state, sheet)?;
+    fn tree(&self, state: &State, manifest: &LoadedManifest) -> Result<MergeTree, DecideError> {
+        manifest.require_rows()?;
+        let gradients = self.merging.gradients(state, manifest)?;
         let compared = self.merging.compared(state, &gradients)?;
         let gram = inner_products(&gradients, &compared)?;
         let gram = differences(&gram).map_err(DecideError::unusable)?;
@@ -102,9 +103,9 @@ impl FoundGroups {
 
     /// The decision of a round that forms candidates. It has the same bits at every member, since inner
     /// products and merges have.
-    fn formed(&self, state: &State, sheet: &Sheet) -> Result<Decision, DecideError> {
-        let tree = self.tree(state, sheet)?;
-        let entries = sheet.entries.len();
+    fn formed(&self, state: &State, manifest: &LoadedManifest) -> Result<Decision, DecideError> {
+        let tree = self.tree(state, manifest)?;
+        let entries = manifest.entries.len();
         let objective = -tree.most();
         let cut = |groups: usize| tree.cut(groups);
         Ok(Decision {
@@ -185,34 +186,39 @@ impl Strategy for FoundGroups {
         self.rounds.admit(entry, round)
     }
 
-    fn decide(&self, state: &State, sheet: &Sheet, round: u64) -> Result<Decision, DecideError> {
+    fn decide(
+        &self,
+        state: &State,
+        manifest: &LoadedManifest,
+        round: u64,
+    ) -> Result<Decision, DecideError> {
         match self.forms(state, round) {
-            true => self.formed(state, sheet),
-            false => self.rounds.decide(state, sheet, round),
+            true => self.formed(state, manifest),
+            false => self.rounds.decide(state, manifest, round),
         }
     }
 
     fn merge_tree(
         &self,
         state: &State,
-        sheet: &dyn Fn() -> Option<Sheet>,
+        manifest: &dyn Fn() -> Option<LoadedManifest>,
         round: u64,
     ) -> Option<MergeTree> {
-        let sheet = self.forms(state, round).then(sheet)??;
-        self.tree(state, &sheet).ok()
+        let manifest = self.forms(state, round).then(manifest)??;
+        self.tree(state, &manifest).ok()
     }
 
     fn check(
         &self,
         state: &State,
-        sheet: &Sheet,
+        manifest: &LoadedManifest,
         decision: &Decision,
         round: u64,
     ) -> Result<(), Objection> {
         if !self.forms(state, round) {
-            return self.rounds.check(state, sheet, decision, round);
+            return self.rounds.check(state, manifest, decision, round);
         }
-        match *decision == self.formed(state, sheet)? {
+        match *decision == self.formed(state, manifest)? {
             true => Ok(()),
             false => Err(Objection::Infeasible(RULE.into())),
         }
@@ -221,15 +227,15 @@ impl Strategy for FoundGroups {
     fn settle(
         &self,
         state: &State,
-        sheet: &Sheet,
+        manifest: &LoadedManifest,
         decision: &Decision,
         round: u64,
     ) -> Result<Outcome, SettleError> {
         if !self.forms(state, round) {
-            return self.rounds.settle(state, sheet, decision, round);
+            return self.rounds.settle(state, manifest, decision, round);
         }
-        match *decision == self.formed(state, sheet)? {
-            true => Ok(self.rounds.leave(state, sheet, decision)),
+        match *decision == self.formed(state, manifest)? {
+            true => Ok(self.rounds.leave(state, manifest, decision)),
             false => Err(SettleError::Infeasible(RULE.into())),
         }
     }

@@ -22,8 +22,8 @@ use crate::strategy::options::{MethodSetting, not_negative, require};
 use crate::strategy::search::Search;
 use crate::strategy::server::means::{coalition_means, kept};
 use crate::strategy::{
-    Coalitions, DecideError, Decision, Kept, ModelEntry, Names, Newcomer, Objection, Outcome,
-    Participant, Plan, SettleError, Sheet, State, Strategy, StrategyError, Watch,
+    Coalitions, DecideError, Decision, Kept, LoadedManifest, ModelEntry, Names, Newcomer,
+    Objection, Outcome, Participant, Plan, SettleError, State, Strategy, StrategyError, Watch,
 };
 
 /// Where HCCT-E remembers the layer that it compares: its number in the order of [`layers`].
@@ -219,10 +219,14 @@ impl Merging {
     }
 
     /// `start − model` of every entry.
-    fn gradients(&self, state: &State, sheet: &Sheet) -> Result<Vec<Params>, DecideError> {
+    fn gradients(
+        &self,
+        state: &State,
+        manifest: &LoadedManifest,
+    ) -> Result<Vec<Params>, DecideError> {
         let starts = next::starts(state);
-        let places = kept(state, sheet)?;
-        let each = sheet.entries.iter().zip(places);
+        let places = kept(state, manifest)?;
+        let each = manifest.entries.iter().zip(places);
         Ok(each
             .map(|(entry, start)| gradient(&starts[start as usize], &entry.model))
             .collect())
@@ -259,7 +263,7 @@ impl Merging {
     }
 
     /// The α of these entries.
-    fn alpha(&self, sheet: &Sheet) -> Result<Alpha, DecideError> {
+    fn alpha(&self, manifest: &LoadedManifest) -> Result<Alpha, DecideError> {
         let Alpha::Each(alphas) = &self.options.alpha else {
             return Ok(self.options.alpha.clone());
         };
@@ -272,25 +276,28 @@ impl Merging {
                 reason: "it names no member that has an α".into(),
             })
         };
-        let each: Result<_, _> = sheet.entries.iter().enumerate().map(of).collect();
+        let each: Result<_, _> = manifest.entries.iter().enumerate().map(of).collect();
         Ok(Alpha::Each(each?))
     }
 
-    fn utility(&self, state: &State, sheet: &Sheet) -> Result<Utility, DecideError> {
-        sheet.require_rows()?;
-        let gradients = self.gradients(state, sheet)?;
+    fn utility(&self, state: &State, manifest: &LoadedManifest) -> Result<Utility, DecideError> {
+        manifest.require_rows()?;
+        let gradients = self.gradients(state, manifest)?;
         let compared = self.compared(state, &gradients)?;
-        let rows = sheet.entries.iter().map(|entry| entry.weight.unwrap_or(0));
+        let rows = manifest
+            .entries
+            .iter()
+            .map(|entry| entry.weight.unwrap_or(0));
         utility(
             &gradients,
             &compared,
             &rows.collect::<Vec<_>>(),
-            &self.alpha(sheet)?,
+            &self.alpha(manifest)?,
         )
     }
 
-    fn case(&self, state: &State, sheet: &Sheet) -> Result<HcctCase, DecideError> {
-        let utility = self.utility(state, sheet)?;
+    fn case(&self, state: &State, manifest: &LoadedManifest) -> Result<HcctCase, DecideError> {
+        let utility = self.utility(state, manifest)?;
         let groups = self.options.groups.number().unwrap_or(0);
         Ok(HcctCase {
             // An absent silo must not cost the others their round.
@@ -430,85 +437,90 @@ impl Strategy for Merging {
         entry.admit_rows(true)
     }
 
-    fn decide(&self, state: &State, sheet: &Sheet, round: u64) -> Result<Decision, DecideError> {
+    fn decide(
+        &self,
+        state: &State,
+        manifest: &LoadedManifest,
+        round: u64,
+    ) -> Result<Decision, DecideError> {
         if self.frozen(round) {
-            return Ok(Decision::fixed(kept(state, sheet)?));
+            return Ok(Decision::fixed(kept(state, manifest)?));
         }
-        let new = self.case(state, sheet)?.decide()?;
-        if self.replaces(state, sheet, &new) {
+        let new = self.case(state, manifest)?.decide()?;
+        if self.replaces(state, manifest, &new) {
             Ok(new)
         } else {
-            Ok(Decision::fixed(kept(state, sheet)?))
+            Ok(Decision::fixed(kept(state, manifest)?))
         }
     }
 
     fn merge_tree(
         &self,
         state: &State,
-        sheet: &dyn Fn() -> Option<Sheet>,
+        manifest: &dyn Fn() -> Option<LoadedManifest>,
         round: u64,
     ) -> Option<MergeTree> {
         if self.frozen(round) {
             return None;
         }
-        Some(self.utility(state, &sheet()?).ok()?.tree())
+        Some(self.utility(state, &manifest()?).ok()?.tree())
     }
 
     fn check(
         &self,
         state: &State,
-        sheet: &Sheet,
+        manifest: &LoadedManifest,
         decision: &Decision,
         round: u64,
     ) -> Result<(), Objection> {
         if self.frozen(round) {
-            return decision.must_be_fixed(&kept(state, sheet)?, regroup::KEEPS);
+            return decision.must_be_fixed(&kept(state, manifest)?, regroup::KEEPS);
         }
-        let case = self.case(state, sheet)?;
+        let case = self.case(state, manifest)?;
         if decision.claim.is_some() {
             case.check(decision)?;
-            return self.may_replace(state, sheet, decision);
+            return self.may_replace(state, manifest, decision);
         }
-        decision.must_be_fixed(&kept(state, sheet)?, regroup::KEEPS)?;
-        self.may_keep(state, sheet, &case.decide()?)
+        decision.must_be_fixed(&kept(state, manifest)?, regroup::KEEPS)?;
+        self.may_keep(state, manifest, &case.decide()?)
     }
 
     fn settle(
         &self,
         state: &State,
-        sheet: &Sheet,
+        manifest: &LoadedManifest,
         decision: &Decision,
         round: u64,
     ) -> Result<Outcome, SettleError> {
-        sheet.require_rows()?;
+        manifest.require_rows()?;
         let rows = |entry: &ModelEntry| entry.weight.unwrap_or(0) as f64;
         let rule = &self.setting.rule;
         let assignment = &decision.assignment;
         if self.frozen(round) || decision.claim.is_none() {
-            let own = kept(state, sheet)?;
+            let own = kept(state, manifest)?;
             if *assignment != own {
                 return Err(SettleError::Infeasible(regroup::KEEPS.into()));
             }
-            return next::stay(rule, state, sheet, own);
+            return next::stay(rule, state, manifest, own);
         }
         let mut state = state.clone();
-        self.remember(&mut state, sheet, decision);
-        if let Some(layer) = self.layer(&state, &self.gradients(&state, sheet)?)? {
+        self.remember(&mut state, manifest, decision);
+        if let Some(layer) = self.layer(&state, &self.gradients(&state, manifest)?)? {
             state.memory.insert(LAYER, Kept::Count(layer as u64));
         }
-        let alpha = self.alpha(sheet)?;
-        LastGroups::of(&state, sheet, assignment, alpha)?.keep(&mut state);
+        let alpha = self.alpha(manifest)?;
+        LastGroups::of(&state, manifest, assignment, alpha)?.keep(&mut state);
         match self.options.grouping {
             When::Trained => {
                 let groups = assignment.iter().max().map_or(0, |&last| last as usize + 1);
-                let groups = groups.min(sheet.entries.len());
-                let models = coalition_means(rule, sheet, assignment, &[], groups, rows)?;
+                let groups = groups.min(manifest.entries.len());
+                let models = coalition_means(rule, manifest, assignment, &[], groups, rows)?;
                 Ok(Outcome {
                     assignment: assignment.clone(),
                     state: state.with(models),
                 })
             }
-            When::Paper => next::go_on(rule, state, sheet, assignment),
+            When::Paper => next::go_on(rule, state, manifest, assignment),
         }
     }
 

@@ -6,9 +6,9 @@ use crate::learner::{LearnError, Update};
 use crate::merging::Alpha;
 use crate::params::{Params, weighted_mean};
 use crate::strategy::server::means::kept;
-use crate::strategy::{Kept, Newcomer, SettleError, Sheet, State};
+use crate::strategy::{Kept, LoadedManifest, Newcomer, SettleError, State};
 
-/// The models that silos started from and those that they trained, in the order of the last sheet
+/// The models that silos started from and those that they trained, in the order of the last manifest
 /// that formed groups. Both are models that the round has anyway.
 const STARTED: &str = "hcct.started";
 const TRAINED: &str = "hcct.trained";
@@ -32,14 +32,14 @@ impl LastGroups {
     /// Of this round.
     pub(super) fn of(
         state: &State,
-        sheet: &Sheet,
+        manifest: &LoadedManifest,
         assignment: &[u32],
         alpha: Alpha,
     ) -> Result<Self, SettleError> {
-        let starts = kept(state, sheet)?.into_iter();
+        let starts = kept(state, manifest)?.into_iter();
         let all = next::starts(state);
         let started = starts.map(|start| all[start as usize].clone());
-        let entries = sheet.entries.iter();
+        let entries = manifest.entries.iter();
         Ok(Self {
             started: started.collect(),
             trained: entries.clone().map(|entry| entry.model.clone()).collect(),

@@ -10,7 +10,7 @@ use std::collections::btree_map::Entry;
 use crate::aggregation::Aggregation;
 use crate::params::Params;
 use crate::strategy::server::means::{coalition_means, combined, kept};
-use crate::strategy::{Kept, ModelEntry, Outcome, SettleError, Sheet, State};
+use crate::strategy::{Kept, LoadedManifest, ModelEntry, Outcome, SettleError, State};
 
 /// The model that the members of every coalition start from, where that is not what they hold.
 const STARTS: &str = "hcct.starts";
@@ -39,13 +39,13 @@ fn rows(entry: &ModelEntry) -> f64 {
 /// The mean of every group by what its members trained. Groups without entries have none.
 fn trained(
     rule: &Aggregation,
-    sheet: &Sheet,
+    manifest: &LoadedManifest,
     groups: &[u32],
 ) -> Result<BTreeMap<u32, Params>, SettleError> {
     let mut means = BTreeMap::new();
     for &group in groups {
         if let Entry::Vacant(mean) = means.entry(group) {
-            let pairs = sheet.entries.iter().zip(groups);
+            let pairs = manifest.entries.iter().zip(groups);
             let members = pairs.filter(|(_, own)| **own == group);
             let members: Vec<_> = members
                 .map(|(entry, _)| (&entry.model, rows(entry)))
@@ -61,16 +61,16 @@ fn trained(
 pub(super) fn go_on(
     rule: &Aggregation,
     state: State,
-    sheet: &Sheet,
+    manifest: &LoadedManifest,
     next: &[u32],
 ) -> Result<Outcome, SettleError> {
-    sheet.fits(next)?;
-    let groups = groups(&state, &kept(&state, sheet)?);
-    let held = trained(rule, sheet, &groups)?;
+    manifest.fits(next)?;
+    let groups = groups(&state, &kept(&state, manifest)?);
+    let held = trained(rule, manifest, &groups)?;
     let mut begun = BTreeMap::new();
     for &group in next {
         if let Entry::Vacant(mean) = begun.entry(group) {
-            let each = sheet.entries.iter().zip(&groups).zip(next);
+            let each = manifest.entries.iter().zip(&groups).zip(next);
             let members = each.filter(|(_, own)| **own == group);
             let members: Vec<_> = members
                 .map(|((entry, own), _)| (&held[own], rows(entry)))
@@ -104,18 +104,18 @@ pub(super) fn go_on(
 pub(super) fn stay(
     rule: &Aggregation,
     state: &State,
-    sheet: &Sheet,
+    manifest: &LoadedManifest,
     coalitions: Vec<u32>,
 ) -> Result<Outcome, SettleError> {
     if !state.tables.contains_key(STARTS) && state.memory.get(NEXT).is_none() {
         let count = state.models.len();
-        let models = coalition_means(rule, sheet, &coalitions, &state.models, count, rows)?;
+        let models = coalition_means(rule, manifest, &coalitions, &state.models, count, rows)?;
         return Ok(Outcome {
             assignment: coalitions,
             state: state.with(models),
         });
     }
-    let held = trained(rule, sheet, &groups(state, &coalitions))?;
+    let held = trained(rule, manifest, &groups(state, &coalitions))?;
     let all: Vec<u32> = (0..state.models.len() as u32).collect();
     let each = groups(state, &all).into_iter().zip(&state.models);
     let models = each.map(|(group, before)| held.get(&group).unwrap_or(before).clone());

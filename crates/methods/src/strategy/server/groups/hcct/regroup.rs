@@ -8,7 +8,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Merging, When, same};
-use crate::strategy::{Decision, Kept, Objection, Sheet, State};
+use crate::strategy::{Decision, Kept, LoadedManifest, Objection, State};
 
 /// The mean utility of a silo in the present groups, when they were formed, in
 /// [`State::memory`](crate::strategy::State::memory).
@@ -38,17 +38,27 @@ impl Merging {
 
     /// The mean utility in the present groups and in those of a decision; `None` where new groups replace
     /// the present ones in any case.
-    fn utilities(&self, state: &State, sheet: &Sheet, new: &Decision) -> Option<(f64, f64)> {
+    fn utilities(
+        &self,
+        state: &State,
+        manifest: &LoadedManifest,
+        new: &Decision,
+    ) -> Option<(f64, f64)> {
         let before = match self.regroup() {
             Regroup::Better => state.memory.number(UTILITY)?,
             Regroup::Always => return None,
         };
-        Some((before, mean_utility(sheet, new)?))
+        Some((before, mean_utility(manifest, new)?))
     }
 
     /// Returns whether the new groups of a decision replace the present ones.
-    pub(super) fn replaces(&self, state: &State, sheet: &Sheet, new: &Decision) -> bool {
-        let utilities = self.utilities(state, sheet, new);
+    pub(super) fn replaces(
+        &self,
+        state: &State,
+        manifest: &LoadedManifest,
+        new: &Decision,
+    ) -> bool {
+        let utilities = self.utilities(state, manifest, new);
         utilities.is_none_or(|(before, now)| now > before && !same(before, now))
     }
 
@@ -57,10 +67,10 @@ impl Merging {
     pub(super) fn may_replace(
         &self,
         state: &State,
-        sheet: &Sheet,
+        manifest: &LoadedManifest,
         new: &Decision,
     ) -> Result<(), Objection> {
-        match self.utilities(state, sheet, new) {
+        match self.utilities(state, manifest, new) {
             Some((before, now)) if now < before && !same(before, now) => {
                 Err(Objection::Infeasible(format!(
                     "its groups have a mean utility of {now}, and the present ones had {before}: {KEEPS}"
@@ -74,10 +84,10 @@ impl Merging {
     pub(super) fn may_keep(
         &self,
         state: &State,
-        sheet: &Sheet,
+        manifest: &LoadedManifest,
         new: &Decision,
     ) -> Result<(), Objection> {
-        if self.replaces(state, sheet, new) {
+        if self.replaces(state, manifest, new) {
             Err(Objection::Infeasible(
                 "it keeps the present groups, and new ones have a higher utility".into(),
             ))
@@ -87,9 +97,9 @@ impl Merging {
     }
 
     /// Remembers the utility of new groups, as the lead claims it and members have checked.
-    pub(super) fn remember(&self, state: &mut State, sheet: &Sheet, new: &Decision) {
+    pub(super) fn remember(&self, state: &mut State, manifest: &LoadedManifest, new: &Decision) {
         if self.regroup() == Regroup::Better
-            && let Some(utility) = mean_utility(sheet, new)
+            && let Some(utility) = mean_utility(manifest, new)
         {
             state.memory.insert(UTILITY, Kept::Number(utility));
         }
@@ -98,7 +108,7 @@ impl Merging {
 
 /// The mean utility of an entry in the groups of a decision. The mean, because not all silos take part in
 /// every round.
-fn mean_utility(sheet: &Sheet, new: &Decision) -> Option<f64> {
+fn mean_utility(manifest: &LoadedManifest, new: &Decision) -> Option<f64> {
     let claim = new.claim.as_ref()?;
-    Some(-claim.objective / sheet.entries.len().max(1) as f64)
+    Some(-claim.objective / manifest.entries.len().max(1) as f64)
 }

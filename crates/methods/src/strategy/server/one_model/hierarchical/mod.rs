@@ -25,8 +25,8 @@ use crate::params::Layout;
 use crate::robust::Samples;
 use crate::strategy::options::{MethodSetting, positive, require};
 use crate::strategy::{
-    DecideError, Decision, EquipError, Kept, ModelEntry, Objection, Outcome, Participant, Plan,
-    SettleError, Sheet, State, Strategy, StrategyError, Watch,
+    DecideError, Decision, EquipError, Kept, LoadedManifest, ModelEntry, Objection, Outcome,
+    Participant, Plan, SettleError, State, Strategy, StrategyError, Watch,
 };
 
 /// Options of the hierarchical model.
@@ -179,12 +179,12 @@ impl MixedModel {
     fn step(
         &self,
         before: &Before,
-        sheet: &Sheet,
+        manifest: &LoadedManifest,
         shapes: &[SumsShape],
     ) -> Option<Vec<MixedProgress>> {
         let read = |entry: &ModelEntry| site(shapes, &numbers(&entry.model).ok()?);
         let (mut sites, mut rows, mut sums) = (0.0, 0.0, Vec::<SiteSums>::new());
-        for (own_rows, own) in sheet.entries.iter().filter_map(read) {
+        for (own_rows, own) in manifest.entries.iter().filter_map(read) {
             sites += 1.0;
             rows += own_rows;
             if sums.is_empty() {
@@ -230,10 +230,10 @@ impl MixedModel {
     }
 
     /// The state after the silos compared their losses.
-    fn compared(&self, state: &State, before: &Before, sheet: &Sheet) -> State {
+    fn compared(&self, state: &State, before: &Before, manifest: &LoadedManifest) -> State {
         let mut sum = OwnFoldLosses::default();
         let read = |entry: &ModelEntry| OwnFoldLosses::read(&numbers(&entry.model).ok()?);
-        sheet
+        manifest
             .entries
             .iter()
             .filter_map(read)
@@ -340,20 +340,25 @@ impl Strategy for MixedModel {
         numbers(&entry.model).map(drop)
     }
 
-    fn decide(&self, _: &State, sheet: &Sheet, _: u64) -> Result<Decision, DecideError> {
-        sheet.not_empty()?;
-        Ok(Decision::fixed(vec![0; sheet.entries.len()]))
+    fn decide(
+        &self,
+        _: &State,
+        manifest: &LoadedManifest,
+        _: u64,
+    ) -> Result<Decision, DecideError> {
+        manifest.not_empty()?;
+        Ok(Decision::fixed(vec![0; manifest.entries.len()]))
     }
 
     fn check(
         &self,
         _: &State,
-        sheet: &Sheet,
+        manifest: &LoadedManifest,
         decision: &Decision,
         _: u64,
     ) -> Result<(), Objection> {
-        sheet.not_empty()?;
-        let all = vec![0; sheet.entries.len()];
+        manifest.not_empty()?;
+        let all = vec![0; manifest.entries.len()];
         decision.must_be_fixed(&all, "every entry belongs to coalition 0")
     }
 
@@ -361,12 +366,12 @@ impl Strategy for MixedModel {
     fn settle(
         &self,
         state: &State,
-        sheet: &Sheet,
+        manifest: &LoadedManifest,
         decision: &Decision,
         round: u64,
     ) -> Result<Outcome, SettleError> {
-        sheet.not_empty()?;
-        sheet.fits(&decision.assignment)?;
+        manifest.not_empty()?;
+        manifest.fits(&decision.assignment)?;
         if decision.assignment.iter().any(|&own| own != 0) {
             return Err(SettleError::Infeasible("there is one model for all".into()));
         }
@@ -374,11 +379,11 @@ impl Strategy for MixedModel {
         let before = before.ok_or_else(|| SettleError::Infeasible(NO_COMMON_MODEL.into()))?;
         let phase = self.phase(state, &before, round);
         let mut after = match &phase {
-            SumsPhase::Sums { shapes } => match self.step(&before, sheet, shapes) {
+            SumsPhase::Sums { shapes } => match self.step(&before, manifest, shapes) {
                 Some(models) => self.stepped(state, &before, &models),
                 None => state.clone(),
             },
-            SumsPhase::Folds => self.compared(state, &before, sheet),
+            SumsPhase::Folds => self.compared(state, &before, manifest),
             SumsPhase::Over => state.clone(),
         };
         if phase != SumsPhase::Over {

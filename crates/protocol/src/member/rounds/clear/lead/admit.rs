@@ -1,10 +1,12 @@
-//! What a contributed model must be, and the bundle that closes the set.
+//! What a contributed model must be, and the contribution list that closes the set.
 
 use super::stage::ClearStage;
 use crate::member::rounds::lead::Leading;
 use crate::member::rounds::lead::collect::Admission;
 use crate::member::rounds::lead::gathered::RoundStage;
-use crate::message::{Body, Bundle, Contribution, Entry, EntryFields, Message, Sheet};
+use crate::message::{
+    Body, Contribution, ContributionList, Entry, EntryFields, Message, RoundManifest,
+};
 use crate::refusal::Refusal;
 use crate::roster::MemberIndex;
 use crate::work::{Request, WorkError};
@@ -37,7 +39,7 @@ impl Leading<'_> {
         contribution: &Contribution,
     ) -> Option<Refusal> {
         let (plan, fields) = (self.round.plan()?, &contribution.fields);
-        let (got, limit) = (fields.size, self.config.epoch.charter.blob_limit);
+        let (got, limit) = (fields.size, self.config.epoch.protocol.blob_limit);
         if got > limit {
             return Some(Refusal::ModelTooLarge { got, limit });
         }
@@ -45,7 +47,7 @@ impl Leading<'_> {
         if got != needed {
             return Some(Refusal::ModelSize { got, needed });
         }
-        let shown = self.config.epoch.charter.shows_names();
+        let shown = self.config.epoch.protocol.shows_names();
         if fields.member != shown.then_some(message.sender) {
             return Some(Refusal::EntryName);
         }
@@ -74,8 +76,8 @@ impl Leading<'_> {
         self.keys_checked(round, from, result);
     }
 
-    /// Closes the set with a bundle of these members' entries.
-    pub(in crate::member) fn bundle_up(&mut self, ready: &[MemberIndex]) {
+    /// Closes the set with a contribution list of these members' entries.
+    pub(in crate::member) fn contribution_list_up(&mut self, ready: &[MemberIndex]) {
         let Some(plan) = self.round.plan() else {
             return;
         };
@@ -87,23 +89,27 @@ impl Leading<'_> {
         };
         let mut entries: Vec<_> = ready.iter().filter_map(entry).collect();
         entries.sort_by_key(|entry| entry.id);
-        self.issue_bundle(entries, cross_evaluate);
+        self.issue_contribution_list(entries, cross_evaluate);
     }
 
-    /// Sends the bundle. Without cross-evaluation it is the sheet too.
-    pub(in crate::member) fn issue_bundle(&mut self, entries: Vec<Entry>, cross_evaluate: bool) {
+    /// Sends the contribution list. Without cross-evaluation it is the manifest too.
+    pub(in crate::member) fn issue_contribution_list(
+        &mut self,
+        entries: Vec<Entry>,
+        cross_evaluate: bool,
+    ) {
         let (round, view) = (self.round.number, self.view.number);
-        let body = Body::Bundle(Bundle {
+        let body = Body::ContributionList(ContributionList {
             entries: entries.clone(),
         });
-        let (message, frame) = self.config.seal(round, view, body);
+        let (message, frame) = self.config.sign(round, view, body);
         if cross_evaluate {
             self.set_stage(RoundStage::Clear(ClearStage::Scoring {
                 entries,
                 since: self.now,
             }));
         } else {
-            self.start_including(Sheet {
+            self.start_including(RoundManifest {
                 entries,
                 scores: None,
             });

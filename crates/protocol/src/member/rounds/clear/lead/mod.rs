@@ -3,19 +3,19 @@
 //! | file | stages |
 //! |---|---|
 //! | `stage` | how far the lead is, once the set is closed |
-//! | `admit` | what a contributed model must be, and the bundle that closes the set |
-//! | `sheet` | scores and inclusions, until all authors signed for the sheet |
+//! | `admit` | what a contributed model must be, and the contribution list that closes the set |
+//! | `manifest` | scores and inclusions, until all authors signed for the manifest |
 //! | `propose` | the decision, its outcome, and the proposed block |
 
 mod admit;
+mod manifest;
 mod propose;
-mod sheet;
 pub(in crate::member) mod stage;
 
 use crate::member::consensus::stage::BlockDraft;
 use crate::member::rounds::lead::gathered::RoundStage;
 use crate::member::rounds::lead::{LeadTiming, Leading};
-use crate::message::{Body, Bundle, Content, Sheet};
+use crate::message::{Body, Content, ContributionList, RoundManifest};
 use crate::refusal::Refusal;
 use crate::roster::MemberIndex;
 use crate::time::Time;
@@ -54,7 +54,7 @@ impl Leading<'_> {
                     let scores = self.round.inbox.scores.get(member);
                     scores.is_none_or(|scores| scores.row(entries).is_none())
                 };
-                let body = Body::Bundle(Bundle {
+                let body = Body::ContributionList(ContributionList {
                     entries: entries.clone(),
                 });
                 (
@@ -66,10 +66,12 @@ impl Leading<'_> {
                         .collect(),
                 )
             }
-            ClearStage::Including { sheet, signed, .. } => {
+            ClearStage::Including {
+                manifest, signed, ..
+            } => {
                 let silent = |member: &MemberIndex| !signed.contains_key(member);
                 (
-                    sheet_body(sheet),
+                    manifest_body(manifest),
                     self.config.others().into_iter().filter(silent).collect(),
                 )
             }
@@ -78,12 +80,15 @@ impl Leading<'_> {
     }
 
     /// What the block of a round in clear rests on.
-    pub(in crate::member) fn sheet_of(&self, content: &Content) -> Vec<Body> {
+    pub(in crate::member) fn manifest_of(&self, content: &Content) -> Vec<Body> {
         let Content::Learning(learning) = content else {
             return Vec::new();
         };
-        let sheet = self.round.sheets.get(&learning.sheet);
-        sheet.map(|sheet| sheet_body(sheet)).into_iter().collect()
+        let manifest = self.round.manifests.get(&learning.manifest);
+        manifest
+            .map(|manifest| manifest_body(manifest))
+            .into_iter()
+            .collect()
     }
 }
 
@@ -95,23 +100,23 @@ impl LeadTiming<'_> {
                 vec![self.scores_due(entries, *since)]
             }
             Some(RoundStage::Clear(ClearStage::Including {
-                sheet,
+                manifest,
                 since,
                 signed,
                 ..
-            })) => vec![self.inclusions_due(&sheet.entries, signed, *since)],
+            })) => vec![self.inclusions_due(&manifest.entries, signed, *since)],
             _ => Vec::new(),
         }
     }
 }
 
-/// How a sheet travels: without scores it is the bundle.
-fn sheet_body(sheet: &Sheet) -> Body {
-    if sheet.scores.is_some() {
-        Body::Sheet(sheet.clone())
+/// How a manifest travels: without scores it is the contribution list.
+fn manifest_body(manifest: &RoundManifest) -> Body {
+    if manifest.scores.is_some() {
+        Body::Manifest(manifest.clone())
     } else {
-        Body::Bundle(Bundle {
-            entries: sheet.entries.clone(),
+        Body::ContributionList(ContributionList {
+            entries: manifest.entries.clone(),
         })
     }
 }

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use crate::effects::{Case, Effect, Request, WorkError};
 use crate::hash::Hash;
 use crate::member::Inclusions;
-use crate::message::{Content, Learning, Sheet};
+use crate::message::{Content, Learning, RoundManifest};
 
-use super::sheet_body;
+use super::manifest_body;
 use super::stage::ClearStage;
 use crate::member::consensus::stage::BlockDraft;
 use crate::member::rounds::lead::Leading;
@@ -15,12 +15,12 @@ use crate::member::rounds::lead::gathered::{Gathered, RoundStage};
 use crate::refusal::Refusal;
 
 impl Leading<'_> {
-    /// Takes over a sheet that was proposed in an earlier view, with its inclusions, so that no member
+    /// Takes over a manifest that was proposed in an earlier view, with its inclusions, so that no member
     /// has to contribute, score or sign again. Allowed if it covers every receipt given in this
     /// view, its entries are enough, and all of its models are here. Otherwise contributions are
     /// collected again. Gives whether it took over.
-    pub(in crate::member) fn take_over_sheet(&mut self) -> bool {
-        let Some((sheet, inclusions)) = self.round.proposed.clone() else {
+    pub(in crate::member) fn take_over_manifest(&mut self) -> bool {
+        let Some((manifest, inclusions)) = self.round.proposed.clone() else {
             return false;
         };
         let Some(gathered) = &self.gathered else {
@@ -29,24 +29,24 @@ impl Leading<'_> {
         let covered = gathered
             .receipts
             .values()
-            .all(|id| sheet.position(id).is_some());
+            .all(|id| manifest.position(id).is_some());
         let authors: Vec<_> = inclusions.iter().map(|(by, _)| *by).collect();
-        let here = self.round.models.missing(&sheet.entries).is_empty();
+        let here = self.round.models.missing(&manifest.entries).is_empty();
         if !covered || !here || !self.timing().waiting().enough(&authors) {
             return false;
         }
-        let root = sheet.root();
+        let root = manifest.root();
         let (round, view) = (self.round.number, self.view.number);
-        let (message, frame) = self.config.seal(round, view, sheet_body(&sheet));
+        let (message, frame) = self.config.sign(round, view, manifest_body(&manifest));
         self.out.publish(message, frame);
-        self.decide(sheet, root, inclusions);
+        self.decide(manifest, root, inclusions);
         true
     }
 
-    /// Starts to decide on a sheet that all of its authors signed for.
+    /// Starts to decide on a manifest that all of its authors signed for.
     pub(in crate::member) fn decide(
         &mut self,
-        sheet: Arc<Sheet>,
+        manifest: Arc<RoundManifest>,
         root: Hash,
         inclusions: Inclusions,
     ) {
@@ -54,11 +54,11 @@ impl Leading<'_> {
         let round = self.round.number;
         self.out.push(Effect::Work(Request::Decide {
             round,
-            sheet: sheet.clone(),
+            manifest: manifest.clone(),
             holders,
         }));
         self.set_stage(RoundStage::Clear(ClearStage::Deciding {
-            sheet,
+            manifest,
             root,
             inclusions,
         }));
@@ -78,7 +78,7 @@ impl Leading<'_> {
         };
         let stage = std::mem::take(&mut gathered.stage);
         let RoundStage::Clear(ClearStage::Deciding {
-            sheet,
+            manifest,
             root: own,
             inclusions,
         }) = stage
@@ -88,7 +88,7 @@ impl Leading<'_> {
         };
         if own != root {
             gathered.stage = RoundStage::Clear(ClearStage::Deciding {
-                sheet,
+                manifest,
                 root: own,
                 inclusions,
             });
@@ -97,7 +97,7 @@ impl Leading<'_> {
         let round = self.round.number;
         match result {
             Ok(decision) => {
-                let case = Case::new(round, root, sheet, decision.into());
+                let case = Case::new(round, root, manifest, decision.into());
                 let id = case.id();
                 gathered.stage = RoundStage::Clear(ClearStage::Settling {
                     case: case.clone(),
@@ -116,7 +116,7 @@ impl Leading<'_> {
         }
     }
 
-    /// Work on a sheet failed: this member does not take over that sheet again, and votes against
+    /// Work on a manifest failed: this member does not take over that manifest again, and votes against
     /// its own view for this reason.
     fn work_failed(&mut self, work: &'static str, error: WorkError) -> Refusal {
         self.round.proposed = None;
@@ -144,7 +144,7 @@ impl Leading<'_> {
         let Some(result) = self.round.cases.outcomes.get(id).cloned() else {
             return Ok(None);
         };
-        let (case, id, sheet, inclusions) = (case.clone(), *id, *root, inclusions.clone());
+        let (case, id, manifest, inclusions) = (case.clone(), *id, *root, inclusions.clone());
         let outcome = match result {
             Ok(outcome) => outcome,
             Err(error) => return Err(self.work_failed("compute the outcome", error)),
@@ -157,7 +157,7 @@ impl Leading<'_> {
         let learning = Learning {
             round: case.round,
             plan,
-            sheet,
+            manifest,
             inclusions,
             decision: case.decision.to_vec(),
             outcome,

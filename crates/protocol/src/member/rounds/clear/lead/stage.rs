@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::hash::Hash;
 use crate::identity::Signature;
 use crate::member::{ByMember, Inclusions};
-use crate::message::{Entry, Phase, Sheet};
+use crate::message::{Entry, Phase, RoundManifest};
 use crate::time::Time;
 use crate::work::Case;
 
@@ -16,13 +16,13 @@ pub(in crate::member) enum ClearStage {
         since: Time,
     },
     Including {
-        sheet: Arc<Sheet>,
+        manifest: Arc<RoundManifest>,
         root: Hash,
         since: Time,
         signed: ByMember<Signature>,
     },
     Deciding {
-        sheet: Arc<Sheet>,
+        manifest: Arc<RoundManifest>,
         root: Hash,
         inclusions: Inclusions,
     },

@@ -1,4 +1,4 @@
-//! Greetings: who else is there, whether it has the same agreement, and whether two processes have one
+//! Handshakes: who else is there, whether it has the same agreement, and whether two processes have one
 //! key.
 
 use std::time::Duration;
@@ -10,13 +10,13 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use super::Node;
-use crate::hello::{self, Greeted, OwnGreeting};
+use crate::hello::{self, Greeted, OwnHandshake};
 use crate::members::id_of;
 use crate::probe;
 use crate::streams::Inbound;
 
-/// Greetings under way at the same time; more are not answered.
-const GREETINGS: usize = 64;
+/// Handshakes under way at the same time; more are not answered.
+const HANDSHAKES: usize = 64;
 /// How long after its start a node first tries its own addresses.
 const FIRST_LOOK: Duration = Duration::from_secs(3);
 /// How long one of them may take to answer.
@@ -63,7 +63,7 @@ impl OwnKeySearch {
     }
 
     /// Begins a look, at one address after the other.
-    pub(super) fn look(&mut self, card: &OwnGreeting) {
+    pub(super) fn look(&mut self, card: &OwnHandshake) {
         self.next = Instant::now() + self.every;
         let Some(address) = self.addresses.get(self.looks % self.addresses.len()) else {
             return;
@@ -92,10 +92,10 @@ impl Node {
         let Some(peer) = self.members.of(&id) else {
             return;
         };
-        if self.greetings.len() < GREETINGS {
+        if self.handshakes.len() < HANDSHAKES {
             let card = self.card.telling(self.twins.of(peer.member));
             let opener = self.opener.clone();
-            self.greetings.spawn(async move {
+            self.handshakes.spawn(async move {
                 match hello::ask(opener, (id, remote), card).await {
                     Ok((greeted, _)) => Some(greeted),
                     Err(error) => {
@@ -107,14 +107,14 @@ impl Node {
         }
     }
 
-    /// Answers a greeting.
+    /// Answers a handshake.
     pub(super) fn answer(&mut self, inbound: Inbound) {
-        if self.greetings.len() < GREETINGS {
+        if self.handshakes.len() < HANDSHAKES {
             let peer = self.members.of(&inbound.peer);
             let twins = peer.and_then(|peer| self.twins.of(peer.member));
             let card = self.card.telling(twins);
             let rehearsal = self.rehearsal.clone();
-            self.greetings
+            self.handshakes
                 .spawn(hello::answer(inbound, card, rehearsal));
         }
     }

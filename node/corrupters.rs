@@ -1,7 +1,7 @@
 //! What the void sums of an agreement show of who corrupts them, in words.
 
 use formatting::numbers::{plain, plural};
-use protocol::privacy::{SpoilerSearch, Sum, Voids};
+use protocol::privacy::{CorrupterSearch, Sum, Voids};
 use protocol::{Epoch, MemberIndex};
 
 /// Returns what is known, in sentences without the last full stop, as member `me` reads them; `None` where nobody is
@@ -10,8 +10,8 @@ pub(crate) fn said(voids: &Voids, epoch: &Epoch, me: Option<MemberIndex>) -> Opt
     let void = voids.rounds.iter().map(|count| usize::from(*count)).sum();
     let void = format!("Sums were void in {}", plural(void, "round"));
     Some(match &voids.search {
-        SpoilerSearch::Idle => return None,
-        SpoilerSearch::Among(suspects) => {
+        CorrupterSearch::Idle => return None,
+        CorrupterSearch::Among(suspects) => {
             let suspects = names(suspects, epoch);
             let halves = halves(voids, epoch).unwrap_or_else(|| {
                 "sums end, because too many were void: the agreement has to change".into()
@@ -21,13 +21,13 @@ pub(crate) fn said(voids: &Voids, epoch: &Epoch, me: Option<MemberIndex>) -> Opt
                  sum. To find it, {halves}"
             )
         }
-        SpoilerSearch::Alone(member) if Some(*member) == me => format!(
+        CorrupterSearch::Alone(member) if Some(*member) == me => format!(
             "{void}, and only this institution took part in every void sum. It is left out of all sums until the \
              agreement changes: it votes, contributes nothing, and spends nothing of its ledger. Look for what is \
              wrong here (`rota check --dry-run`, another version of the program). Two institutions that collude can \
              make it look like this, too: then sums continue being void, and all see that"
         ),
-        SpoilerSearch::Alone(member) => {
+        CorrupterSearch::Alone(member) => {
             let name = plain(epoch.roster.name(*member));
             format!(
                 "{void}, and only {name} took part in every void sum: it is left out of all sums until the agreement \
@@ -35,7 +35,7 @@ pub(crate) fn said(voids: &Voids, epoch: &Epoch, me: Option<MemberIndex>) -> Opt
                  {name}, and then change the agreement, with it or without it"
             )
         }
-        SpoilerSearch::Several => format!(
+        CorrupterSearch::Several => format!(
             "{void}, and no institution took part in every void sum: more than one corrupts them, and nobody is \
              searched any more. After three such rounds sums end until the agreement changes"
         ),
@@ -45,7 +45,7 @@ pub(crate) fn said(voids: &Voids, epoch: &Epoch, me: Option<MemberIndex>) -> Opt
 /// The next round, if all members are ready; `None` where it has no sum.
 fn halves(voids: &Voids, epoch: &Epoch) -> Option<String> {
     let all: Vec<_> = epoch.roster.members().collect();
-    let masked = epoch.charter.privacy.masked()?;
+    let masked = epoch.protocol.privacy.masked()?;
     let sums = masked.sums(voids, &epoch.roster, &all);
     let [first, second] = &sums[..] else {
         return None;
@@ -69,7 +69,7 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use std::ops::Range;
 
-    use protocol::charter::{Charter, Noise, Real, Release, Unit};
+    use protocol::parameters::{Noise, ProtocolParameters, Real, Release, Unit};
     use protocol::privacy::{Masked, Privacy, Sums};
 
     use super::*;
@@ -79,7 +79,7 @@ mod tests {
     fn epoch() -> Epoch {
         let mut silos = fixture::silos(8, 1);
         silos.iter_mut().for_each(|silo| silo.rows = Some(10));
-        let charter = Charter {
+        let protocol = ProtocolParameters {
             min_contributions: 6,
             view_timeout: 60,
             privacy: Privacy::Masked(Masked {
@@ -94,23 +94,23 @@ mod tests {
                     delta: Real::new(1e-5),
                 }),
             }),
-            ..fixture::charter()
+            ..fixture::protocol()
         };
-        fixture::epoch(silos, charter)
+        fixture::epoch(silos, protocol)
     }
 
-    fn after(rounds: u8, search: SpoilerSearch, me: u16) -> Option<String> {
+    fn after(rounds: u8, search: CorrupterSearch, me: u16) -> Option<String> {
         let rounds = vec![rounds];
         said(&Voids { rounds, search }, &epoch(), Some(MemberIndex(me)))
     }
 
-    fn among(suspects: Range<u16>) -> SpoilerSearch {
-        SpoilerSearch::Among(suspects.map(MemberIndex).collect())
+    fn among(suspects: Range<u16>) -> CorrupterSearch {
+        CorrupterSearch::Among(suspects.map(MemberIndex).collect())
     }
 
     #[test]
     fn suspects_and_the_sums_of_the_next_round_are_named_and_that_sums_end() {
-        assert_eq!(after(0, SpoilerSearch::Idle, 0), None);
+        assert_eq!(after(0, CorrupterSearch::Idle, 0), None);
         let said = after(2, among(4..8), 0).unwrap();
         assert_eq!(
             said,
@@ -124,7 +124,7 @@ mod tests {
 
     #[test]
     fn whoever_is_left_alone_is_not_called_guilty_and_reads_what_it_can_do() {
-        let alone = SpoilerSearch::Alone(MemberIndex(5));
+        let alone = CorrupterSearch::Alone(MemberIndex(5));
         let others = after(4, alone.clone(), 0).unwrap();
         assert!(others.starts_with("Sums were void in 4 rounds, and only silo 5 took part"));
         assert!(others.contains("That proves nothing: two other institutions"));
@@ -132,7 +132,7 @@ mod tests {
         for part in ["only this institution", "contributes nothing", "rota check"] {
             assert!(own.contains(part), "{own}");
         }
-        let several = after(2, SpoilerSearch::Several, 0).unwrap();
+        let several = after(2, CorrupterSearch::Several, 0).unwrap();
         assert!(several.contains("more than one corrupts them"), "{several}");
     }
 }

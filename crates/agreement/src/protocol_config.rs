@@ -10,25 +10,24 @@ use crate::rotation::RotationName;
 use crate::span::Span;
 use crate::verification::VerificationName;
 
-/// Patience in beats of a scenario that does not say it, where its models are small.
+/// Patience in heartbeats of a scenario that does not say it, where its models are small.
 const PATIENCE: u32 = 12;
 
 /// Rules of the rounds: times, minimum numbers, bounds.
 #[derive(Debug, Clone, PartialEq, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
-pub struct CharterConfig {
+pub struct ProtocolConfig {
     /// The unit of all timers: how long a message may take between members on a bad day. Between
     /// 10 ms and 10 minutes, in whole milliseconds.
-    #[serde(rename = "heartbeat")]
-    pub beat: Span,
-    /// Number of beats that a round waits for a slow member before it continues without it. Without it:
+    pub heartbeat: Span,
+    /// Number of heartbeats that a round waits for a slow member before it continues without it. Without it:
     /// 12, or as many as the models of all other members take over the simulated links, if that is
     /// longer.
     #[schemars(range(min = 1), extend("x-unit" = "heartbeats"))]
     #[serde(rename = "straggler-timeout")]
     pub patience: Option<u32>,
-    /// Number of beats after which the members replace a lead whose block is not final. Without
-    /// it: twice the patience, and one beat for each of f + 4 phases, where f is the number of
+    /// Number of heartbeats after which the members replace a lead whose block is not final. Without
+    /// it: twice the patience, and one heartbeat for each of f + 4 phases, where f is the number of
     /// Byzantine members that a federation of this size tolerates.
     #[schemars(range(min = 4), extend("x-unit" = "heartbeats"))]
     pub view_timeout: Option<u32>,
@@ -58,11 +57,11 @@ pub struct CharterConfig {
     pub radius: Radius,
 }
 
-impl Default for CharterConfig {
+impl Default for ProtocolConfig {
     /// Beats of five seconds, as for institutions on slow lines; the rest are guesses.
     fn default() -> Self {
         Self {
-            beat: Span(Duration::from_secs(5)),
+            heartbeat: Span(Duration::from_secs(5)),
             patience: None,
             view_timeout: None,
             min_contributions: None,
@@ -77,21 +76,22 @@ impl Default for CharterConfig {
     }
 }
 
-impl CharterConfig {
-    /// Patience in beats, where models are small.
+impl ProtocolConfig {
+    /// Patience in heartbeats, where models are small.
     pub fn usual_patience(&self) -> u32 {
         self.patience.unwrap_or(PATIENCE)
     }
 
-    /// Patience in beats, in a federation of `n` members whose models have up to `bytes` bytes, over
+    /// Patience in heartbeats, in a federation of `n` members whose models have up to `bytes` bytes, over
     /// links of this bandwidth. A member fetches the models of all others before it signs for a round,
     /// so a shorter patience leaves out members that did nothing wrong.
     pub fn patience_for(&self, n: usize, bytes: u64, bandwidth_mbit: f64) -> u32 {
         self.patience.unwrap_or_else(|| {
             // What a member sends to one other delays what it sends to the next.
             let line = LINE_MBIT.min(bandwidth_mbit / 2.0);
-            let beats = models_take(bytes, n, line).as_secs_f64() / self.beat.0.as_secs_f64();
-            PATIENCE.max(beats.ceil() as u32)
+            let heartbeats =
+                models_take(bytes, n, line).as_secs_f64() / self.heartbeat.0.as_secs_f64();
+            PATIENCE.max(heartbeats.ceil() as u32)
         })
     }
 

@@ -4,29 +4,29 @@ use super::lead::{admits, receipt, with};
 use super::one::*;
 use super::prelude::*;
 use super::table::epoch_with;
-use crate::message::{Entry, Phase, Scores, Sheet};
+use crate::message::{Entry, MemberScores, Phase, RoundManifest};
 use crate::refusal::Omission;
 
 /// The scores of a member: a number of its own for each entry.
-pub(super) fn scores(one: &One, by: MemberIndex, authors: &[MemberIndex]) -> Scores {
+pub(super) fn scores(one: &One, by: MemberIndex, authors: &[MemberIndex]) -> MemberScores {
     let mut losses: Vec<_> = authors
         .iter()
         .map(|&author| (blob(author), f64::from(by.0)))
         .collect();
     losses.sort_by_key(|(blob, _)| *blob);
     let entry = one.entry(by).id;
-    Scores { entry, losses }
+    MemberScores { entry, losses }
 }
 
-/// The sheet of these scores.
-fn scored(one: &One, authors: &[MemberIndex]) -> Sheet {
+/// The manifest of these scores.
+fn scored(one: &One, authors: &[MemberIndex]) -> RoundManifest {
     let row = |entry: &Entry| {
         let author = authors.iter().find(|&&a| one.entry(a) == *entry);
         vec![f64::from(author.unwrap().0); authors.len()]
     };
     let entries = one.entries(authors);
     let scores = Some(entries.iter().map(row).collect());
-    Sheet { entries, scores }
+    RoundManifest { entries, scores }
 }
 
 /// A lead of view 1 that has its own scores and waits for those of the others.
@@ -46,7 +46,7 @@ fn scoring() -> One {
     );
     let expected = [
         receipt(&one, z, 1),
-        one.publishes(1, 1, one.bundle(&one.all())),
+        one.publishes(1, 1, one.contribution_list(&one.all())),
         one.leading_report(1, Phase::Scoring),
         Effect::Work(Request::Evaluate {
             round: 1,
@@ -77,9 +77,9 @@ pub(super) fn the_sheet_is_sent_once_all_scores_are_here() {
     };
     assert_eq!(hear_scores(&mut one, x), []);
     assert_eq!(hear_scores(&mut one, y), []);
-    let sheet = Body::Sheet(scored(&one, &one.all()));
+    let manifest = Body::Manifest(scored(&one, &one.all()));
     let expected = [
-        one.publishes(1, 1, sheet),
+        one.publishes(1, 1, manifest),
         one.leading_report(1, Phase::Including),
     ];
     assert_eq!(hear_scores(&mut one, z), expected);
@@ -87,7 +87,7 @@ pub(super) fn the_sheet_is_sent_once_all_scores_are_here() {
 
 #[test]
 pub(super) fn scores_that_are_not_finite_out_of_order_or_too_many_are_refused() {
-    let changes: [fn(&mut Scores); 4] = [
+    let changes: [fn(&mut MemberScores); 4] = [
         |scores| scores.losses.swap(0, 1),
         |scores| scores.losses[1].0 = scores.losses[0].0,
         |scores| scores.losses[2].1 = f64::NAN,
@@ -134,13 +134,13 @@ pub(super) fn an_author_without_scores_is_left_out_after_patience() {
     let silent = one.others()[1];
     hear_scores(&mut one, others[0]);
     hear_scores(&mut one, others[2]);
-    // With every beat the bundle is sent again, to it alone.
-    let asked = one.sends(silent, 1, 1, one.bundle(&one.all()));
-    let beat = |beat| vec![one.progress(1, Phase::Scoring, beat), asked.clone()];
-    let before: Vec<_> = (1..=19).flat_map(beat).collect();
+    // With every heartbeat the contribution list is sent again, to it alone.
+    let asked = one.sends(silent, 1, 1, one.contribution_list(&one.all()));
+    let heartbeat = |heartbeat| vec![one.progress(1, Phase::Scoring, heartbeat), asked.clone()];
+    let before: Vec<_> = (1..=19).flat_map(heartbeat).collect();
     assert_eq!(one.pass(19_999), before);
     let authors = one.without(silent);
-    let sheet = Body::Sheet(scored(&one, &authors));
+    let manifest = Body::Manifest(scored(&one, &authors));
     let left_out = Effect::Report(Report::LeftOut {
         view: 1,
         round: 1,
@@ -149,7 +149,7 @@ pub(super) fn an_author_without_scores_is_left_out_after_patience() {
     });
     let expected = [
         left_out,
-        one.publishes(1, 1, sheet),
+        one.publishes(1, 1, manifest),
         one.leading_report(1, Phase::Including),
     ];
     assert_eq!(one.pass(20_000)[..3], expected);
@@ -164,9 +164,9 @@ pub(super) fn an_excused_author_without_scores_is_left_out_after_d() {
     hear_scores(&mut one, others[2]);
     one.member.rounds.absences.set(peer, 2);
     assert_eq!(one.pass(499), []);
-    let sheet = Body::Sheet(scored(&one, &one.without(peer)));
+    let manifest = Body::Manifest(scored(&one, &one.without(peer)));
     let effects = one.pass(500);
-    assert_eq!(effects[1], one.publishes(1, 1, sheet));
+    assert_eq!(effects[1], one.publishes(1, 1, manifest));
 }
 
 #[test]
@@ -186,14 +186,14 @@ fn including(n: u16) -> One {
 }
 
 fn hear_inclusion(one: &mut One, by: MemberIndex, authors: &[MemberIndex]) -> Vec<Effect> {
-    let sheet = one.sheet(authors).root();
-    one.hear(by, 1, 0, Body::Inclusion { sheet })
+    let manifest = one.manifest(authors).root();
+    one.hear(by, 1, 0, Body::Inclusion { manifest })
 }
 
 fn decides(one: &One, authors: &[MemberIndex]) -> [Effect; 2] {
     let decide = Effect::Work(Request::Decide {
         round: 1,
-        sheet: one.sheet(authors).into(),
+        manifest: one.manifest(authors).into(),
         holders: one.others(),
     });
     [decide, one.leading_report(1, Phase::Deciding)]
@@ -207,11 +207,11 @@ pub(super) fn when_all_authors_have_signed_the_lead_decides() {
     };
     let all = one.all();
     assert_eq!(hear_inclusion(&mut one, x, &all), []);
-    // A second signature, or one for another sheet or round, does not count.
+    // A second signature, or one for another manifest or round, does not count.
     assert_eq!(hear_inclusion(&mut one, x, &all), []);
-    let (others, root) = (one.others(), one.sheet(&all).root());
+    let (others, root) = (one.others(), one.manifest(&all).root());
     assert_eq!(hear_inclusion(&mut one, z, &others), []);
-    assert_eq!(one.hear(z, 2, 0, Body::Inclusion { sheet: root }), []);
+    assert_eq!(one.hear(z, 2, 0, Body::Inclusion { manifest: root }), []);
     assert_eq!(hear_inclusion(&mut one, y, &all), []);
     let expected = decides(&one, &all);
     assert_eq!(hear_inclusion(&mut one, z, &all), expected);
@@ -219,7 +219,7 @@ pub(super) fn when_all_authors_have_signed_the_lead_decides() {
 
 #[test]
 pub(super) fn an_author_without_signature_is_left_out_after_patience_or_if_excused_after_d() {
-    for (excused, until) in [(false, 20_000), (true, 500)] {
+    for (marked_absent, until) in [(false, 20_000), (true, 500)] {
         let mut one = including(4);
         let [x, y, z] = one.others()[..] else {
             panic!("three others")
@@ -227,7 +227,7 @@ pub(super) fn an_author_without_signature_is_left_out_after_patience_or_if_excus
         let all = one.all();
         hear_inclusion(&mut one, x, &all);
         hear_inclusion(&mut one, y, &all);
-        if excused {
+        if marked_absent {
             one.member.rounds.absences.set(z, 2);
         }
         one.pass(until - 1);
@@ -238,9 +238,9 @@ pub(super) fn an_author_without_signature_is_left_out_after_patience_or_if_excus
             members: vec![z],
             reason: Omission::Inclusion,
         });
-        let bundle = one.publishes(1, 1, one.bundle(&kept));
-        assert_eq!(one.pass(until)[..2], [left_out, bundle]);
-        // Another sheet: all of its authors sign again, the one that was left out does not count.
+        let contribution_list = one.publishes(1, 1, one.contribution_list(&kept));
+        assert_eq!(one.pass(until)[..2], [left_out, contribution_list]);
+        // Another manifest: all of its authors sign again, the one that was left out does not count.
         assert_eq!(hear_inclusion(&mut one, x, &kept), []);
         assert_eq!(hear_inclusion(&mut one, z, &kept), []);
         let expected = decides(&one, &kept);
@@ -268,9 +268,9 @@ pub(super) fn with_zero_fewest_entries_the_last_author_may_be_left_out() {
     one.take_in(drawn);
     // The member contributed and does not sign.
     one.pass(19_999);
-    let bundle = one.publishes(1, 1, one.bundle(&[]));
+    let contribution_list = one.publishes(1, 1, one.contribution_list(&[]));
     let effects = one.pass(20_000);
-    assert!(effects.contains(&bundle), "{effects:?}");
+    assert!(effects.contains(&contribution_list), "{effects:?}");
     assert!(effects.contains(&one.leading_report(1, Phase::Deciding)));
 }
 
@@ -287,7 +287,7 @@ pub(super) fn a_sheet_is_issued_again_at_most_f_plus_1_times() {
             hear_inclusion(&mut one, by, &authors);
         }
         let kept: Vec<_> = authors.iter().copied().filter(|by| by != silent).collect();
-        // An excused member is waited for until D is over.
+        // An marked absent member is waited for until D is over.
         one.member.rounds.absences.set(*silent, 2);
         let effects = one.pass(500 * again);
         if again == 3 {
@@ -295,8 +295,8 @@ pub(super) fn a_sheet_is_issued_again_at_most_f_plus_1_times() {
             let refusal = Refusal::TooFewLeft { missing, reason };
             assert_eq!(effects, one.nullifies(1, refusal));
         } else {
-            let bundle = one.publishes(1, 1, one.bundle(&kept));
-            assert_eq!(effects[1], bundle, "{again}");
+            let contribution_list = one.publishes(1, 1, one.contribution_list(&kept));
+            assert_eq!(effects[1], contribution_list, "{again}");
         }
         authors = kept;
     }
@@ -311,12 +311,12 @@ pub(super) fn a_sheet_with_scores_is_issued_again_without_the_row_and_the_column
     for by in [x, y, z] {
         hear_scores(&mut one, by);
     }
-    let sheet = scored(&one, &one.all()).root();
+    let manifest = scored(&one, &one.all()).root();
     for by in [x, z] {
-        one.hear(by, 1, 0, Body::Inclusion { sheet });
+        one.hear(by, 1, 0, Body::Inclusion { manifest });
     }
     one.member.rounds.absences.set(y, 2);
-    let smaller = Body::Sheet(scored(&one, &one.without(y)));
+    let smaller = Body::Manifest(scored(&one, &one.without(y)));
     let effects = one.pass(500);
     assert_eq!(effects[1], one.publishes(1, 1, smaller));
 }
@@ -351,13 +351,13 @@ pub(super) fn the_models_of_admitted_contributions_are_held_by_the_lead() {
             .missing(&one.entries(&one.all()))
             .is_empty()
     );
-    let epoch = epoch_with(1, 1, |charter| charter.min_contributions = 1);
+    let epoch = epoch_with(1, 1, |protocol| protocol.min_contributions = 1);
     let mut one = One::restart(epoch.clone(), epoch.lead(1), vec![]).0;
     one.plan();
     one.train();
     let decide = Effect::Work(Request::Decide {
         round: 1,
-        sheet: one.sheet(&one.all()).into(),
+        manifest: one.manifest(&one.all()).into(),
         holders: vec![],
     });
     assert!(one.admit(one.me, Ok(())).contains(&decide));

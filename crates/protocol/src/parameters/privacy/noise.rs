@@ -1,8 +1,8 @@
-//! The noise of the sums of a federation, as the charter says it.
+//! The noise of the sums of a federation, as the parameter set says it.
 
 use serde::{Deserialize, Serialize};
 
-use crate::charter::CharterError;
+use crate::parameters::ParametersError;
 
 /// The agreement on noise: with or without one unit of a silo, all opened sums look nearly the same. How
 /// nearly follows from z, δ and the number of rounds; the formulas are not the protocol's business.
@@ -104,8 +104,8 @@ impl Noise {
     /// Checks the numbers.
     ///
     /// # Errors
-    /// [`CharterError::Noise`]: the first one that is out of range.
-    pub(super) fn validate(&self) -> Result<(), CharterError> {
+    /// [`ParametersError::Noise`]: the first one that is out of range.
+    pub(super) fn validate(&self) -> Result<(), ParametersError> {
         let ranges = [
             (
                 "clipping-norm",
@@ -125,7 +125,7 @@ impl Noise {
         for (key, number, (least, most), allowed) in all {
             // A number that is none is in no range.
             if !(least..=most).contains(&number.value()) {
-                return Err(CharterError::Noise {
+                return Err(ParametersError::Noise {
                     key,
                     number,
                     allowed,

@@ -1,4 +1,4 @@
-//! Collecting scores and inclusions: the sheet that a decision rests on.
+//! Collecting scores and inclusions: the manifest that a decision rests on.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use crate::effects::{Effect, Report};
 use crate::hash::Hash;
 use crate::identity::Signature;
 use crate::member::ByMember;
-use crate::message::{Body, Entry, Message, Scores, Sheet};
+use crate::message::{Body, Entry, MemberScores, Message, RoundManifest};
 use crate::refusal::{Omission, Refusal};
 use crate::roster::MemberIndex;
 use crate::time::Time;
@@ -18,16 +18,16 @@ use crate::member::rounds::lead::Leading;
 use crate::member::rounds::lead::gathered::{Gathered, RoundStage};
 
 impl Leading<'_> {
-    /// Waits for the inclusions of a sheet.
-    pub(in crate::member) fn start_including(&mut self, sheet: Sheet) {
-        let root = sheet.root();
-        let sheet = Arc::new(sheet);
+    /// Waits for the inclusions of a manifest.
+    pub(in crate::member) fn start_including(&mut self, manifest: RoundManifest) {
+        let root = manifest.root();
+        let manifest = Arc::new(manifest);
         self.round
-            .keep_sheet(self.config, self.view, root, sheet.clone());
-        self.round.sheets.need(&root);
+            .keep_manifest(self.config, self.view, root, manifest.clone());
+        self.round.manifests.need(&root);
         let (since, signed) = (self.now, BTreeMap::new());
         self.set_stage(RoundStage::Clear(ClearStage::Including {
-            sheet,
+            manifest,
             root,
             since,
             signed,
@@ -35,7 +35,12 @@ impl Leading<'_> {
     }
 
     /// Takes a member's losses, which are kept in case this member leads the round.
-    pub(in crate::member) fn scores(&mut self, sender: MemberIndex, round: u64, scores: Scores) {
+    pub(in crate::member) fn scores(
+        &mut self,
+        sender: MemberIndex,
+        round: u64,
+        scores: MemberScores,
+    ) {
         if round != self.round.number {
             return;
         }
@@ -48,7 +53,7 @@ impl Leading<'_> {
         self.round.inbox.scores.insert(sender, scores);
     }
 
-    /// Sends the sheet once all scores are here, or those missing are not waited for any longer.
+    /// Sends the manifest once all scores are here, or those missing are not waited for any longer.
     ///
     /// # Errors
     /// Why this member votes against its own view: too many scores are missing.
@@ -96,18 +101,20 @@ impl Leading<'_> {
             .iter()
             .filter_map(|(_, scores)| scores.row(&kept))
             .collect();
-        self.issue_sheet(Sheet {
+        self.issue_manifest(RoundManifest {
             entries: kept,
             scores: Some(scores),
         });
         Ok(())
     }
 
-    /// Sends the sheet.
-    pub(in crate::member) fn issue_sheet(&mut self, sheet: Sheet) {
+    /// Sends the manifest.
+    pub(in crate::member) fn issue_manifest(&mut self, manifest: RoundManifest) {
         let (round, view) = (self.round.number, self.view.number);
-        let (message, frame) = self.config.seal(round, view, Body::Sheet(sheet.clone()));
-        self.start_including(sheet);
+        let (message, frame) = self
+            .config
+            .sign(round, view, Body::Manifest(manifest.clone()));
+        self.start_including(manifest);
         self.out.publish(message, frame);
     }
 
@@ -148,22 +155,22 @@ impl Leading<'_> {
         Ok(())
     }
 
-    /// An author's signature over the sheet.
-    pub(in crate::member) fn inclusion(&mut self, message: &Message, sheet: Hash) {
+    /// An author's signature over the manifest.
+    pub(in crate::member) fn inclusion(&mut self, message: &Message, manifest: Hash) {
         if message.round != self.round.number {
             return;
         }
-        self.sealed(message, sheet);
+        self.sealed(message, manifest);
         let Some(gathered) = &mut self.gathered else {
             return;
         };
         if let RoundStage::Clear(ClearStage::Including {
             root,
             signed,
-            sheet: full,
+            manifest: full,
             ..
         }) = &mut gathered.stage
-            && *root == sheet
+            && *root == manifest
             && gathered
                 .receipts
                 .get(&message.sender)
@@ -173,7 +180,7 @@ impl Leading<'_> {
         }
     }
 
-    /// Decides once all inclusions are here, or issues the sheet again without those missing.
+    /// Decides once all inclusions are here, or issues the manifest again without those missing.
     ///
     /// # Errors
     /// Why this member votes against its own view: too many inclusions are missing.
@@ -181,7 +188,7 @@ impl Leading<'_> {
         let Some(Gathered {
             stage:
                 RoundStage::Clear(ClearStage::Including {
-                    sheet,
+                    manifest,
                     root,
                     since,
                     signed,
@@ -191,20 +198,23 @@ impl Leading<'_> {
         else {
             return Ok(());
         };
-        let waiting = self.now < self.timing().inclusions_due(&sheet.entries, signed, *since);
-        if signed.len() < sheet.entries.len() && waiting {
+        let waiting = self.now
+            < self
+                .timing()
+                .inclusions_due(&manifest.entries, signed, *since);
+        if signed.len() < manifest.entries.len() && waiting {
             return Ok(());
         }
-        let (sheet, root, signed) = (sheet.clone(), *root, signed.clone());
-        if signed.len() >= sheet.entries.len() {
+        let (manifest, root, signed) = (manifest.clone(), *root, signed.clone());
+        if signed.len() >= manifest.entries.len() {
             let inclusions = signed.into_iter().collect();
-            self.decide(sheet, root, inclusions);
+            self.decide(manifest, root, inclusions);
             return Ok(());
         }
         let Some(gathered) = &self.gathered else {
             return Ok(());
         };
-        let kept: Vec<_> = sheet
+        let kept: Vec<_> = manifest
             .entries
             .iter()
             .enumerate()
@@ -216,16 +226,19 @@ impl Leading<'_> {
             })
             .map(|(at, _)| at)
             .collect();
-        let entries: Vec<_> = kept.iter().map(|&at| sheet.entries[at].clone()).collect();
-        self.leave_out(&sheet.entries, &entries, Omission::Inclusion)?;
-        match &sheet.scores {
-            None => self.issue_bundle(entries, false),
+        let entries: Vec<_> = kept
+            .iter()
+            .map(|&at| manifest.entries[at].clone())
+            .collect();
+        self.leave_out(&manifest.entries, &entries, Omission::Inclusion)?;
+        match &manifest.scores {
+            None => self.issue_contribution_list(entries, false),
             Some(rows) => {
                 let scores = kept
                     .iter()
                     .map(|&i| kept.iter().map(|&j| rows[i][j]).collect());
                 let scores = Some(scores.collect());
-                self.issue_sheet(Sheet { entries, scores });
+                self.issue_manifest(RoundManifest { entries, scores });
             }
         }
         Ok(())
@@ -255,7 +268,7 @@ impl LeadTiming<'_> {
     }
 
     /// When authors that owe something are not waited for any longer: patience (at least D) after
-    /// `since`, or D if all of them are excused.
+    /// `since`, or D if all of them are marked absent.
     fn answers_due(
         &self,
         entries: &[Entry],
@@ -265,7 +278,7 @@ impl LeadTiming<'_> {
         let listed = |id: &Hash| entries.iter().any(|entry| entry.id == *id);
         // Asked after every event: what takes longest comes last.
         let waits = |(member, id): (&MemberIndex, &Hash)| {
-            owes(member) && !self.waiting().excused(*member) && listed(id)
+            owes(member) && !self.waiting().marked_absent(*member) && listed(id)
         };
         let waits = self
             .gathered

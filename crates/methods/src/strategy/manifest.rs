@@ -1,9 +1,9 @@
-//! The sheet of a round: all contributions and, where asked for, the cross-evaluation.
+//! The manifest of a round: all contributions and, where asked for, the cross-evaluation.
 
 use super::{DecideError, SettleError};
 use crate::params::Params;
 
-/// One contribution of a sheet.
+/// One contribution of a manifest.
 #[derive(Debug, Clone)]
 pub struct ModelEntry {
     /// The contributed model (or summary).
@@ -17,7 +17,7 @@ pub struct ModelEntry {
 }
 
 /// Losses of a cross-evaluation, `n × n`, row-major: the row is whose data, the column whose model,
-/// both in bundle order.
+/// both in contribution list order.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Scores {
     n: usize,
@@ -97,8 +97,8 @@ impl Scores {
 
 /// Everything a decision may rest on: the entries and, if the plan asked for it, their scores.
 #[derive(Debug, Clone)]
-pub struct Sheet {
-    /// In bundle order (ascending entry id).
+pub struct LoadedManifest {
+    /// In contribution list order (ascending entry id).
     pub entries: Vec<ModelEntry>,
     /// Present exactly if the plan cross-evaluates.
     pub scores: Option<Scores>,
@@ -125,8 +125,8 @@ impl ModelEntry {
     }
 }
 
-impl Sheet {
-    /// Refuses a sheet without entries.
+impl LoadedManifest {
+    /// Refuses a manifest without entries.
     ///
     /// # Errors
     /// [`DecideError::NoEntries`].
@@ -138,7 +138,7 @@ impl Sheet {
         }
     }
 
-    /// Refuses a sheet without entries, or with an entry without its number of training rows.
+    /// Refuses a manifest without entries, or with an entry without its number of training rows.
     ///
     /// # Errors
     /// [`DecideError::NoEntries`], [`DecideError::NoWeight`].

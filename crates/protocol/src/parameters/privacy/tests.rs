@@ -2,9 +2,9 @@
 #![allow(clippy::unwrap_used)]
 
 use super::*;
-use crate::charter::{Epoch, Genesis};
 use crate::hash::Hash;
 use crate::identity::SecretKey;
+use crate::parameters::{Epoch, Genesis};
 use crate::roster::{Silo, quorum};
 
 fn roster(n: u8) -> Vec<Silo> {
@@ -24,8 +24,8 @@ fn group(authors: &[(u8, u64)]) -> Group {
     }
 }
 
-fn charter(n: u8, masked: Masked) -> Charter {
-    Charter {
+fn protocol(n: u8, masked: Masked) -> ProtocolParameters {
+    ProtocolParameters {
         start: Hash([0; 32]),
         rounds: 1,
         patience: 4,
@@ -33,7 +33,7 @@ fn charter(n: u8, masked: Masked) -> Charter {
         privacy: Privacy::Masked(masked),
         blob_limit: 1,
         keep_rounds: 1,
-        ..Charter::small("masks")
+        ..ProtocolParameters::small("masks")
     }
 }
 
@@ -46,11 +46,11 @@ fn agreed(groups: Vec<Group>) -> Masked {
     }
 }
 
-/// Why n members cannot agree on this charter; `None` if they can.
-fn why(n: u8, charter: Charter) -> Option<CharterError> {
+/// Why n members cannot agree on this parameter set; `None` if they can.
+fn why(n: u8, protocol: ProtocolParameters) -> Option<ParametersError> {
     Epoch::first(&Genesis {
         silos: roster(n),
-        charter,
+        protocol,
     })
     .err()
 }
@@ -60,9 +60,9 @@ fn of_all(n: u8) -> Masked {
     agreed(vec![group(&all)])
 }
 
-fn range(key: &'static str, value: u64, allowed: &str) -> Option<CharterError> {
+fn range(key: &'static str, value: u64, allowed: &str) -> Option<ParametersError> {
     let allowed = allowed.to_owned();
-    Some(CharterError::Range {
+    Some(ParametersError::Range {
         key,
         value,
         allowed,
@@ -74,41 +74,41 @@ fn a_masked_federation_begins_in_format_3_and_a_clear_one_in_format_2() {
     let silos = roster(4);
     let masked = Genesis {
         silos,
-        charter: charter(4, of_all(4)),
+        protocol: protocol(4, of_all(4)),
     };
     assert_eq!(Epoch::first(&masked).unwrap().format, 3);
     let mut clear = masked.clone();
-    clear.charter.privacy = Privacy::Clear;
+    clear.protocol.privacy = Privacy::Clear;
     assert_eq!(Epoch::first(&clear).unwrap().format, 2);
     assert_eq!(
         Epoch::first_in(2, &masked).err(),
-        Some(CharterError::MaskedFormat(2))
+        Some(ParametersError::MaskedFormat(2))
     );
 }
 
 #[test]
 fn numbers_that_do_not_protect_authors_are_refused() {
-    assert_eq!(why(4, charter(4, of_all(4))), None);
+    assert_eq!(why(4, protocol(4, of_all(4))), None);
     let members = 3;
     assert_eq!(
-        why(3, charter(3, of_all(3))),
-        Some(CharterError::TooFewToMask { members })
+        why(3, protocol(3, of_all(3))),
+        Some(ParametersError::TooFewToMask { members })
     );
-    let mut unverified = charter(4, of_all(4));
+    let mut unverified = protocol(4, of_all(4));
     unverified.verification = Verification::Committee(3);
     let level = Verification::Committee(3);
     assert_eq!(
         why(4, unverified),
-        Some(CharterError::MaskedUnverified(level))
+        Some(ParametersError::MaskedUnverified(level))
     );
-    let mut few = charter(7, of_all(7));
+    let mut few = protocol(7, of_all(7));
     few.min_contributions = 4;
     assert_eq!(
         why(7, few),
         range("min-contributions", 4, "between 5 and 7 with 7 members")
     );
     // A quorum, also where 2f + 1 are fewer.
-    let mut few = charter(6, of_all(6));
+    let mut few = protocol(6, of_all(6));
     few.min_contributions = 3;
     assert_eq!(
         why(6, few),
@@ -119,14 +119,17 @@ fn numbers_that_do_not_protect_authors_are_refused() {
         masked.colluders = colluders;
         let allowed = format!("between 1 and {most} with {n} members in secure-aggregation rounds");
         assert_eq!(
-            why(n, charter(n, masked)),
+            why(n, protocol(n, masked)),
             range("colluders", colluders.into(), &allowed)
         );
     }
     let mut small = of_all(4);
     small.smallest_sum = 2;
     let allowed = "between 3 and 4 with 4 members in secure-aggregation rounds";
-    assert_eq!(why(4, charter(4, small)), range("min-sum-size", 2, allowed));
+    assert_eq!(
+        why(4, protocol(4, small)),
+        range("min-sum-size", 2, allowed)
+    );
 }
 
 #[test]
@@ -138,8 +141,8 @@ fn groups_that_do_not_protect_authors_are_refused() {
             .map(|(name, _)| name.as_str());
         let group = names.collect::<Vec<_>>().join(", ");
         assert_eq!(
-            why(n, charter(n, masked)),
-            Some(CharterError::Group { group, fewest })
+            why(n, protocol(n, masked)),
+            Some(ParametersError::Group { group, fewest })
         );
     };
     // Two authors; as many as colluders and one; more than half of the weight; no weight; out of order.
@@ -155,11 +158,11 @@ fn groups_that_do_not_protect_authors_are_refused() {
         group(&[(2, 1), (3, 1), (4, 1)]),
     ]);
     assert_eq!(
-        why(7, charter(7, twice)),
-        Some(CharterError::TwoGroups("silo 2".into()))
+        why(7, protocol(7, twice)),
+        Some(ParametersError::TwoGroups("silo 2".into()))
     );
     let half = agreed(vec![group(&[(0, 2), (1, 1), (2, 1)])]);
-    assert_eq!(why(4, charter(4, half)), None);
+    assert_eq!(why(4, protocol(4, half)), None);
 }
 
 fn noise() -> Noise {
@@ -189,7 +192,7 @@ fn noised(n: u8, smallest_sum: u16, change: impl FnOnce(&mut Noise), silent: usi
         .for_each(|silo| silo.rows = Some(10));
     Genesis {
         silos,
-        charter: charter(n, masked),
+        protocol: protocol(n, masked),
     }
 }
 
@@ -211,7 +214,7 @@ fn noise_that_bounds_nothing_is_refused() {
     );
     assert_eq!(
         why(noised(7, 5, |_| {}, 1)),
-        Some(CharterError::UndeclaredRows("silo 6".into()))
+        Some(ParametersError::UndeclaredRows("silo 6".into()))
     );
     type Change = fn(&mut Noise);
     let solved = |rows_norm: f64, targets_within: f64, ridge: f64| Release::Once {
@@ -237,7 +240,7 @@ fn noise_that_bounds_nothing_is_refused() {
         (solved(2.0, 1.0, -1.0), "ridge"),
     ] {
         let refused = why(noised(7, 5, |noise| noise.release = release, 0));
-        let wrong = matches!(refused, Some(CharterError::Noise { key, .. }) if key == of);
+        let wrong = matches!(refused, Some(ParametersError::Noise { key, .. }) if key == of);
         assert!(wrong, "{of}: {refused:?}");
     }
     let changes: [(Change, &str); 6] = [
@@ -253,7 +256,7 @@ fn noise_that_bounds_nothing_is_refused() {
     ];
     for (change, of) in changes {
         let key = match why(noised(7, 5, change, 0)) {
-            Some(CharterError::Noise { key, .. }) => key,
+            Some(ParametersError::Noise { key, .. }) => key,
             other => panic!("{of}: {other:?}"),
         };
         assert_eq!(key, of);
@@ -263,7 +266,7 @@ fn noise_that_bounds_nothing_is_refused() {
 #[test]
 fn a_noised_sum_has_all_ready_members_and_none_has_fewer_than_agreed() {
     let epoch = Epoch::first(&noised(7, 5, |_| {}, 0)).unwrap();
-    let masked = epoch.charter.privacy.masked().unwrap();
+    let masked = epoch.protocol.privacy.masked().unwrap();
     let members = |some: &[u16]| some.iter().copied().map(MemberIndex).collect::<Vec<_>>();
     let sums = |some: &[u16], void_rounds: u8| {
         let rounds = vec![void_rounds];
@@ -289,25 +292,25 @@ fn names_of_those_who_are_shown_ascend_and_there_are_none_with_noise() {
     let shows = |names: &[&str]| {
         let mut masked = of_all(4);
         masked.shows = names.iter().map(|name| (*name).to_owned()).collect();
-        why(4, charter(4, masked))
+        why(4, protocol(4, masked))
     };
     assert_eq!(shows(&["silo 1", "silo 2"]), None);
-    assert_eq!(shows(&["silo 2", "silo 1"]), Some(CharterError::Shows));
-    assert_eq!(shows(&["silo 1", "silo 1"]), Some(CharterError::Shows));
+    assert_eq!(shows(&["silo 2", "silo 1"]), Some(ParametersError::Shows));
+    assert_eq!(shows(&["silo 1", "silo 1"]), Some(ParametersError::Shows));
     let mut genesis = noised(7, 5, |_| {}, 0);
-    let Privacy::Masked(masked) = &mut genesis.charter.privacy else {
+    let Privacy::Masked(masked) = &mut genesis.protocol.privacy else {
         unreachable!("rounds are masked")
     };
     masked.shows = vec!["silo 1".into()];
-    assert_eq!(Epoch::first(&genesis).err(), Some(CharterError::Shows));
+    assert_eq!(Epoch::first(&genesis).err(), Some(ParametersError::Shows));
 }
 
 #[test]
 fn members_may_leave_until_there_are_too_few_for_a_noised_sum() {
     let genesis = noised(7, 5, |_| {}, 0);
-    let charter = genesis.charter;
+    let protocol = genesis.protocol;
     let after = |n: usize| {
-        let after = charter.for_members(7, n);
+        let after = protocol.for_members(7, n);
         let silos = genesis.silos[..n].to_vec();
         let roster = Roster::new(silos).unwrap();
         assert_eq!(after.validate(3, &roster), Ok(()), "{n} members");

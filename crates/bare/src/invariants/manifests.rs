@@ -1,23 +1,23 @@
-//! S6: a final sheet holds no more entries of faulty origin than faulty members signed for it (so
+//! S6: a final manifest holds no more entries of faulty origin than faulty members signed for it (so
 //! at most f, and at most as many as take part), none twice, and no row that its author did not
 //! send.
 //!
 //! The lead sees all contributions and could invent some, include some twice, or make up scores. It
-//! cannot, because every entry needs the signature of a distinct member over the whole sheet, and
+//! cannot, because every entry needs the signature of a distinct member over the whole manifest, and
 //! an honest member signs only where its own entry and row stand unchanged.
 
 use std::collections::BTreeSet;
 
 use protocol::MemberIndex;
-use protocol::message::{Learning, Sheet};
+use protocol::message::{Learning, RoundManifest};
 
 use super::Property;
 use super::ledger::{Fact, Ledger};
 
-/// Checks the sheet of every final learning block.
-pub(super) struct FaithfulSheets;
+/// Checks the manifest of every final learning block.
+pub(super) struct FaithfulManifests;
 
-impl Property for FaithfulSheets {
+impl Property for FaithfulManifests {
     fn name(&self) -> &'static str {
         "S6 (final sheets hold what their authors sent)"
     }
@@ -30,20 +30,20 @@ impl Property for FaithfulSheets {
             return Ok(());
         };
         let round = learning.round;
-        let Some((sheet, senders)) = ledger.sheets.get(&learning.sheet) else {
+        let Some((manifest, senders)) = ledger.manifests.get(&learning.manifest) else {
             return Err(format!(
                 "the sheet of the final round {round} was never sent"
             ));
         };
-        entries(sheet, learning, ledger)?;
-        rows(sheet, senders, round, ledger)
+        entries(manifest, learning, ledger)?;
+        rows(manifest, senders, round, ledger)
     }
 }
 
-fn entries(sheet: &Sheet, learning: &Learning, ledger: &Ledger) -> Result<(), String> {
+fn entries(manifest: &RoundManifest, learning: &Learning, ledger: &Ledger) -> Result<(), String> {
     let round = learning.round;
     let (mut seen, mut foreign) = (BTreeSet::new(), 0);
-    for entry in &sheet.entries {
+    for entry in &manifest.entries {
         let author = ledger.authors.get(&entry.id).filter(|(_, of)| *of == round);
         if !author.is_some_and(|&(author, _)| ledger.honest(author)) {
             foreign += 1;
@@ -66,25 +66,25 @@ fn entries(sheet: &Sheet, learning: &Learning, ledger: &Ledger) -> Result<(), St
 }
 
 fn rows(
-    sheet: &Sheet,
+    manifest: &RoundManifest,
     senders: &BTreeSet<MemberIndex>,
     round: u64,
     ledger: &Ledger,
 ) -> Result<(), String> {
-    let Some(rows) = &sheet.scores else {
+    let Some(rows) = &manifest.scores else {
         return Ok(());
     };
-    for (entry, row) in sheet.entries.iter().zip(rows) {
+    for (entry, row) in manifest.entries.iter().zip(rows) {
         let Some(&(author, _)) = ledger.authors.get(&entry.id) else {
             continue;
         };
-        // A lead publishes its own row by sending the sheet.
+        // A lead publishes its own row by sending the manifest.
         if !ledger.honest(author) || senders.contains(&author) {
             continue;
         }
         let published = ledger.scores.get(&(author, round)).into_iter().flatten();
         if !published
-            .filter_map(|scores| scores.row(&sheet.entries))
+            .filter_map(|scores| scores.row(&manifest.entries))
             .any(|sent| sent == *row)
         {
             return Err(format!(

@@ -1,4 +1,4 @@
-//! The charter: what the members of a federation agreed on, and the ids that follow from it.
+//! The parameter set: what the members of a federation agreed on, and the ids that follow from it.
 
 pub mod privacy;
 
@@ -20,13 +20,13 @@ pub use crate::verification::Verification;
 pub use privacy::{Group, Masked, Noise, Privacy, Real, Release, RoundMode, Sums, Unit};
 
 /// The format of agreements and messages that a new federation begins with, unless its rounds need a
-/// newer one. A change of the fields below, of their order, of the layout of [`Charter::work`], or of
+/// newer one. A change of the fields below, of their order, of the layout of [`ProtocolParameters::work`], or of
 /// any message takes the next number.
 pub const FORMAT: u32 = Formats::FIRST as u32;
 
-/// What the members agreed on. Spans are in milliseconds or in beats.
+/// What the members agreed on. Spans are in milliseconds or in heartbeats.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Charter {
+pub struct ProtocolParameters {
     /// The federation's name, for people; valid for [`name::check`].
     pub name: String,
     /// Task, model, data preparation and strategy, in a canonical encoding of the crates above.
@@ -38,11 +38,11 @@ pub struct Charter {
     pub rounds: u64,
     /// The one constant of time, in milliseconds. All timers are multiples of it or of measured
     /// round trips.
-    pub beat_ms: u64,
+    pub heartbeat_ms: u64,
     /// Beats that a round waits for a slow participant before going on without it.
     pub patience: u32,
     /// Beats after which members vote to nullify a view, even if its lead sends progress. At least twice the
-    /// patience and half a beat for each of f + 4 phases; members wait longer on slow links.
+    /// patience and half a heartbeat for each of f + 4 phases; members wait longer on slow links.
     pub view_timeout: u32,
     /// Fewest contributions that a round may have.
     pub min_contributions: u16,
@@ -61,9 +61,9 @@ pub struct Charter {
     pub discovery: bool,
 }
 
-/// Why a charter is refused.
+/// Why a parameter set is refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum CharterError {
+pub enum ParametersError {
     /// The roster is not usable.
     #[error(transparent)]
     Roster(#[from] RosterError),
@@ -133,13 +133,13 @@ pub enum CharterError {
     MaskedFormat(u8),
 }
 
-/// The roster and the charter that a federation began with.
+/// The roster and the parameter set that a federation began with.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Genesis {
     /// The first members.
     pub silos: Vec<Silo>,
-    /// The first charter.
-    pub charter: Charter,
+    /// The first parameter set.
+    pub protocol: ProtocolParameters,
 }
 
 /// The last final round before an epoch begins.
@@ -149,11 +149,11 @@ pub struct Checkpoint {
     pub round: u64,
     /// Hash of its block; the id of the first epoch for round 0.
     pub block: Hash,
-    /// Hash of its outcome; the charter's `start` for round 0.
+    /// Hash of its outcome; the parameter set's `start` for round 0.
     pub outcome: Hash,
 }
 
-/// A roster and a charter in force, and everything that follows from them.
+/// A roster and a parameter set in force, and everything that follows from them.
 #[derive(Debug, Clone)]
 pub struct Epoch {
     /// The federation's id: the hash of its genesis. Never changes.
@@ -170,18 +170,18 @@ pub struct Epoch {
     /// The members.
     pub roster: Roster,
     /// The agreement.
-    pub charter: Charter,
+    pub protocol: ProtocolParameters,
     cycles: Cycles,
 }
 
 impl Genesis {
     /// The bytes that the ids of the federation and of its first epoch are hashes of: its format, the
-    /// members' names and keys, and the charter, in the canonical encoding. The members' declared
+    /// members' names and keys, and the parameter set, in the canonical encoding. The members' declared
     /// rows follow, if any member declares some.
     pub fn encode(&self, format: u8) -> Vec<u8> {
         let members = self.silos.iter().map(|silo| (&silo.name, silo.key));
         let members: Vec<_> = members.collect();
-        let mut bytes = codec::encode(&(u32::from(format), members, &self.charter));
+        let mut bytes = codec::encode(&(u32::from(format), members, &self.protocol));
         let rows: Vec<_> = self.silos.iter().map(|silo| silo.rows).collect();
         if rows.iter().any(Option::is_some) {
             bytes.extend(codec::encode(&rows));
@@ -194,12 +194,12 @@ impl Genesis {
     /// # Errors
     /// [`CodecError`]: bytes that it gives for none.
     pub fn decode(bytes: &[u8]) -> Result<(u32, Self), CodecError> {
-        type Plain = (u32, Vec<(String, PublicKey)>, Charter);
+        type Plain = (u32, Vec<(String, PublicKey)>, ProtocolParameters);
         let (plain, rows) = match codec::decode::<Plain>(bytes, codec::LIMIT) {
             Ok(plain) => (plain, Vec::new()),
             Err(_) => codec::decode::<(Plain, Vec<Option<u64>>)>(bytes, codec::LIMIT)?,
         };
-        let (format, members, charter) = plain;
+        let (format, members, protocol) = plain;
         let declared = rows.iter().any(Option::is_some) && rows.len() == members.len();
         if !rows.is_empty() && !declared {
             return Err(CodecError::NotCanonical);
@@ -207,7 +207,7 @@ impl Genesis {
         let rows = rows.into_iter().chain(std::iter::repeat(None));
         let silo = |((name, key), rows)| Silo { name, key, rows };
         let silos = members.into_iter().zip(rows).map(silo).collect();
-        Ok((format, Self { silos, charter }))
+        Ok((format, Self { silos, protocol }))
     }
 }
 
@@ -216,16 +216,19 @@ impl Epoch {
     /// one if its rounds need that.
     ///
     /// # Errors
-    /// [`CharterError`]: an unusable roster, or a number out of range (which, and what is allowed).
-    pub fn first(genesis: &Genesis) -> Result<Self, CharterError> {
-        Self::first_in(Formats::FIRST.max(genesis.charter.privacy.since()), genesis)
+    /// [`ParametersError`]: an unusable roster, or a number out of range (which, and what is allowed).
+    pub fn first(genesis: &Genesis) -> Result<Self, ParametersError> {
+        Self::first_in(
+            Formats::FIRST.max(genesis.protocol.privacy.since()),
+            genesis,
+        )
     }
 
     /// The first epoch of a federation that began with this format.
     ///
     /// # Errors
     /// As [`first`](Self::first).
-    pub fn first_in(format: u8, genesis: &Genesis) -> Result<Self, CharterError> {
+    pub fn first_in(format: u8, genesis: &Genesis) -> Result<Self, ParametersError> {
         let roster = Roster::new(genesis.silos.clone())?;
         Self::of(format, genesis, roster)
     }
@@ -235,15 +238,15 @@ impl Epoch {
     ///
     /// # Errors
     /// As [`first`](Self::first).
-    pub fn simulated(genesis: &Genesis) -> Result<Self, CharterError> {
+    pub fn simulated(genesis: &Genesis) -> Result<Self, ParametersError> {
         let roster = Roster::simulated(genesis.silos.clone())?;
-        let format = Formats::FIRST.max(genesis.charter.privacy.since());
+        let format = Formats::FIRST.max(genesis.protocol.privacy.since());
         Self::of(format, genesis, roster)
     }
 
-    fn of(format: u8, genesis: &Genesis, roster: Roster) -> Result<Self, CharterError> {
-        genesis.charter.validate(format, &roster)?;
-        if let Some(masked) = genesis.charter.privacy.masked() {
+    fn of(format: u8, genesis: &Genesis, roster: Roster) -> Result<Self, ParametersError> {
+        genesis.protocol.validate(format, &roster)?;
+        if let Some(masked) = genesis.protocol.privacy.masked() {
             masked.validate_first(roster.len())?;
         }
         let bytes = genesis.encode(format);
@@ -255,11 +258,11 @@ impl Epoch {
             began: Checkpoint {
                 round: 0,
                 block: id,
-                outcome: genesis.charter.start,
+                outcome: genesis.protocol.start,
             },
             format,
             roster,
-            charter: genesis.charter.clone(),
+            protocol: genesis.protocol.clone(),
             cycles: Cycles::default(),
         })
     }
@@ -271,7 +274,7 @@ impl Epoch {
         began: Checkpoint,
         format: u8,
         roster: Roster,
-        charter: Charter,
+        protocol: ProtocolParameters,
     ) -> Self {
         Self {
             federation: self.federation,
@@ -280,7 +283,7 @@ impl Epoch {
             began,
             format,
             roster,
-            charter,
+            protocol,
             cycles: Cycles::default(),
         }
     }
@@ -294,7 +297,7 @@ impl Epoch {
     /// The lead of a view as long as no round is final. Under `every-round` and `fixed` it is the
     /// lead of that view for ever; under the others [`turns`](Self::turns) tells.
     pub fn lead(&self, view: u64) -> MemberIndex {
-        match self.charter.rotation {
+        match self.protocol.rotation {
             Rotation::EveryRound => self.lead_by_view(view),
             _ => self.turns().lead(self, view),
         }
@@ -303,31 +306,31 @@ impl Epoch {
     /// The members that check the round of a view, ascending; `last` is the hash of the last final
     /// learning block, or this epoch's id. See [`verification::auditors`].
     pub fn auditors(&self, last: &Hash, view: u64) -> Vec<MemberIndex> {
-        verification::auditors(self.charter.verification, self.roster.len(), last, view)
+        verification::auditors(self.protocol.verification, self.roster.len(), last, view)
     }
 
-    /// One beat.
-    pub fn beat(&self) -> Duration {
-        Duration::from_millis(self.charter.beat_ms)
+    /// One heartbeat.
+    pub fn heartbeat(&self) -> Duration {
+        Duration::from_millis(self.protocol.heartbeat_ms)
     }
 
     /// The fewest entries that a round may have whose plan names this many members. Of them, as many may
-    /// be missing as the charter's `min_contributions` allows of all. So a round of a plan that names few
+    /// be missing as the parameter set's `min_contributions` allows of all. So a round of a plan that names few
     /// members may have none, and then leaves the models as they are.
     pub fn fewest(&self, participants: usize) -> usize {
-        let missing = self.roster.len() - usize::from(self.charter.min_contributions);
+        let missing = self.roster.len() - usize::from(self.protocol.min_contributions);
         participants.saturating_sub(missing)
     }
 
     /// How long a round waits for slow participants.
     pub fn patience(&self) -> Duration {
-        self.beat() * self.charter.patience
+        self.heartbeat() * self.protocol.patience
     }
 }
 
 impl Setting for Epoch {
     fn rotation(&self) -> Rotation {
-        self.charter.rotation
+        self.protocol.rotation
     }
 
     fn seed(&self) -> &Hash {
@@ -347,8 +350,8 @@ impl Setting for Epoch {
     }
 }
 
-impl Charter {
-    /// A charter of three rounds with small blobs, a beat of a second, and clear contributions that all
+impl ProtocolParameters {
+    /// A parameter set of three rounds with small blobs, a heartbeat of a second, and clear contributions that all
     /// check: to try the protocol out, with other values for what matters there.
     pub fn small(name: &str) -> Self {
         Self {
@@ -356,7 +359,7 @@ impl Charter {
             work: Vec::new(),
             start: Hash::of(b"start"),
             rounds: 3,
-            beat_ms: 1000,
+            heartbeat_ms: 1000,
             patience: 20,
             view_timeout: 100,
             min_contributions: 3,
@@ -369,7 +372,7 @@ impl Charter {
         }
     }
 
-    /// This charter of `before` members for `after` members. The fewest contributions of a round
+    /// This parameter set of `before` members for `after` members. The fewest contributions of a round
     /// change: where there are fewer members, as many as before may be missing; where there are
     /// more, as few as before are enough, if the rule for their number allows it. A view timeout that
     /// is too short for more members becomes as long as it has to be. A noised sum needs its authors whoever
@@ -409,45 +412,45 @@ impl Charter {
         }
     }
 
-    /// Twice the patience and half a beat for each of f + 4 phases, in beats.
+    /// Twice the patience and half a heartbeat for each of f + 4 phases, in heartbeats.
     fn shortest_view_timeout(&self, members: usize) -> u64 {
         let faulty = faulty(members) as u64;
         2 * u64::from(self.patience) + (faulty + 4).div_ceil(2)
     }
 
-    /// Whether members can be bound by this charter in messages of that format.
+    /// Whether members can be bound by this parameter set in messages of that format.
     ///
     /// # Errors
-    /// [`CharterError`]: the first number that is out of range, or why rounds cannot be masked.
-    pub(crate) fn validate(&self, format: u8, roster: &Roster) -> Result<(), CharterError> {
+    /// [`ParametersError`]: the first number that is out of range, or why rounds cannot be masked.
+    pub(crate) fn validate(&self, format: u8, roster: &Roster) -> Result<(), ParametersError> {
         self.validate_numbers(roster)?;
         let Some(masked) = self.privacy.masked() else {
             return Ok(());
         };
         if format < Formats::MASKED {
-            return Err(CharterError::MaskedFormat(format));
+            return Err(ParametersError::MaskedFormat(format));
         }
         masked.validate(self, roster)
     }
 
-    fn validate_numbers(&self, roster: &Roster) -> Result<(), CharterError> {
+    fn validate_numbers(&self, roster: &Roster) -> Result<(), ParametersError> {
         let range = |key, value, ok: bool, allowed: String| {
             if ok {
                 Ok(())
             } else {
-                Err(CharterError::Range {
+                Err(ParametersError::Range {
                     key,
                     value,
                     allowed,
                 })
             }
         };
-        name::check(&self.name).map_err(CharterError::Name)?;
+        name::check(&self.name).map_err(ParametersError::Name)?;
         range("rounds", self.rounds, self.rounds >= 1, "at least 1".into())?;
         range(
             "heartbeat",
-            self.beat_ms,
-            (10..=600_000).contains(&self.beat_ms),
+            self.heartbeat_ms,
+            (10..=600_000).contains(&self.heartbeat_ms),
             "between 10 and 600000 milliseconds".into(),
         )?;
         range(
@@ -463,7 +466,7 @@ impl Charter {
             (fewest..=roster.len() as u64).contains(&self.min_contributions.into()),
             format!("between {fewest} and {} with {0} members", roster.len()),
         )?;
-        // view timeout ≥ 2·patience + (f+4)·D with the shortest D, half a beat.
+        // view timeout ≥ 2·patience + (f+4)·D with the shortest D, half a heartbeat.
         let shortest = self.shortest_view_timeout(roster.len());
         range(
             "view-timeout",

@@ -1,11 +1,11 @@
-//! The sheet of a round: its entries in the order of their ids, and the losses of all models at the authors.
+//! The manifest of a round: its entries in the order of their ids, and the losses of all models at the authors.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use methods::ModelEntry;
 use protocol::effects::WorkError;
-use protocol::message::{Entry, Scores, Sheet as SignedSheet};
+use protocol::message::{Entry, RoundManifest, Scores};
 use protocol::{Hash, MemberIndex};
 use silo::SiloConfig;
 use silo::rounds::{Contributed, LastTraining, Personal, score};
@@ -64,17 +64,17 @@ impl ListedContribution {
 }
 
 impl Direct<'_> {
-    /// The sheet of these entries, and the entries in it: an author that cannot score is left out.
-    pub(super) fn sheet(
+    /// The manifest of these entries, and the entries in it: an author that cannot score is left out.
+    pub(super) fn manifest(
         &mut self,
         entries: Vec<ListedContribution>,
-    ) -> Result<(Vec<ListedContribution>, SignedSheet), RunError> {
+    ) -> Result<(Vec<ListedContribution>, RoundManifest), RunError> {
         let listed =
             |entries: &[ListedContribution]| entries.iter().map(|one| one.entry.clone()).collect();
         let cross = self.base.plan(&self.config).cross_evaluate;
         self.minimum(entries.len())?;
         if !cross || entries.is_empty() {
-            let signed = SignedSheet {
+            let signed = RoundManifest {
                 entries: listed(&entries),
                 scores: None,
             };
@@ -95,7 +95,7 @@ impl Direct<'_> {
         let entries: Vec<Entry> = listed(&kept);
         let rows = scores.iter().filter_map(|own| own.row(&entries)).collect();
         let scores = Some(rows);
-        Ok((kept, SignedSheet { entries, scores }))
+        Ok((kept, RoundManifest { entries, scores }))
     }
 
     /// The losses of all entries' models at each of their authors, or why there are none.
@@ -144,9 +144,9 @@ impl Direct<'_> {
     }
 
     /// Bytes of models that the members of a network send in a round in which every member checks
-    /// everything: each fetches every model of the sheet once, except its own and those that are known
+    /// everything: each fetches every model of the manifest once, except its own and those that are known
     /// from the last rounds. A member without an entry may fetch the outcome besides.
-    pub(super) fn fetched(&self, entries: &[ListedContribution], signed: &SignedSheet) -> u64 {
+    pub(super) fn fetched(&self, entries: &[ListedContribution], signed: &RoundManifest) -> u64 {
         let mut holders = BTreeMap::<Hash, (u64, u64)>::new();
         for (one, entry) in entries.iter().zip(&signed.entries) {
             let held = holders.entry(one.own.blob).or_default();

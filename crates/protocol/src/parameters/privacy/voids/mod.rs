@@ -1,9 +1,9 @@
 //! Sums that told nothing, and what follows from them for later rounds: how many an agreement bears, and with
-//! noise the search by halves for the member that spoils them (M7, M9).
+//! noise the search by halves for the member that corrupts them (M7, M9).
 
 use serde::{Deserialize, Serialize};
 
-use crate::charter::privacy::{Masked, Sum};
+use crate::parameters::privacy::{Masked, Sum};
 use crate::roster::{MemberIndex, Roster};
 
 /// The budget of voids: a group whose sum was void in so many rounds of an epoch, in a row or not, is not added up
@@ -14,17 +14,17 @@ const BUDGET: u8 = 3;
 /// each.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Voids {
-    /// For each group of the charter in how many rounds its sum was void. A good sum takes nothing back: a member
-    /// could spoil sums for ever otherwise, if it spares one from time to time.
+    /// For each group of the parameter set in how many rounds its sum was void. A good sum takes nothing back: a member
+    /// could corrupt sums for ever otherwise, if it spares one from time to time.
     pub rounds: Vec<u8>,
-    /// Who may have spoiled the sums, where that is searched.
-    pub search: SpoilerSearch,
+    /// Who may have corrupted the sums, where that is searched.
+    pub search: CorrupterSearch,
 }
 
-/// How far the search for the member that spoils sums with noise is. An honest author spoils none, so whoever does
+/// How far the search for the member that corrupts sums with noise is. An honest author corrupts none, so whoever does
 /// it alone is an author of every void sum.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub enum SpoilerSearch {
+pub enum CorrupterSearch {
     /// Nobody is searched: no sum was void, or the members are too few for two sums.
     #[default]
     Idle,
@@ -34,7 +34,7 @@ pub enum SpoilerSearch {
     /// Only this member is an author of every void sum. It takes part in no sum of the epoch any more. Two that
     /// collude can make this of an honest one.
     Alone(MemberIndex),
-    /// No member is an author of every void sum: more than one spoils them. Nobody is searched any more.
+    /// No member is an author of every void sum: more than one corrupts them. Nobody is searched any more.
     Several,
 }
 
@@ -69,9 +69,9 @@ impl Voids {
     /// become half as many.
     pub fn suspended(&self, group: usize, members: usize) -> bool {
         let budget = match self.search {
-            SpoilerSearch::Idle | SpoilerSearch::Several => BUDGET,
-            SpoilerSearch::Among(_) => BUDGET.max(most_searched(members)),
-            SpoilerSearch::Alone(_) => return false,
+            CorrupterSearch::Idle | CorrupterSearch::Several => BUDGET,
+            CorrupterSearch::Among(_) => BUDGET.max(most_searched(members)),
+            CorrupterSearch::Alone(_) => return false,
         };
         self.rounds.get(group).is_some_and(|count| *count >= budget)
     }
@@ -79,20 +79,20 @@ impl Voids {
     /// The member that contributes nothing in this epoch any more, if a search ended with one.
     pub fn left_out(&self) -> Option<MemberIndex> {
         match self.search {
-            SpoilerSearch::Alone(member) => Some(member),
-            SpoilerSearch::Idle | SpoilerSearch::Among(_) | SpoilerSearch::Several => None,
+            CorrupterSearch::Alone(member) => Some(member),
+            CorrupterSearch::Idle | CorrupterSearch::Among(_) | CorrupterSearch::Several => None,
         }
     }
 }
 
-/// 1 + ⌈log₂ n⌉: void rounds after which a search among so many members has ended with one, if only one spoils sums
+/// 1 + ⌈log₂ n⌉: void rounds after which a search among so many members has ended with one, if only one corrupts sums
 /// and every round has two.
 fn most_searched(members: usize) -> u8 {
     1 + members.next_power_of_two().trailing_zeros() as u8
 }
 
-impl SpoilerSearch {
-    /// After a round with these void sums. A good sum shows nothing: whoever spoils sums may spare one.
+impl CorrupterSearch {
+    /// After a round with these void sums. A good sum shows nothing: whoever corrupts sums may spare one.
     fn after(&self, void: &[&Sum]) -> Self {
         match (self, void) {
             (search, []) => search.clone(),

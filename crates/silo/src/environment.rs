@@ -20,7 +20,7 @@ use crate::record::JournalRecord;
 use crate::secrets::RoundSecrets;
 
 /// Everything a silo uses outside itself.
-pub struct Surroundings {
+pub struct SiloEnvironment {
     /// The network: messages and blobs.
     pub network: Network,
     /// The durable records.

@@ -1,4 +1,4 @@
-//! What members see of each other's contributions, as the charter says: models, or sums only.
+//! What members see of each other's contributions, as the parameter set says: models, or sums only.
 
 mod mode;
 mod noise;
@@ -6,13 +6,13 @@ mod voids;
 
 use serde::{Deserialize, Serialize};
 
-use crate::charter::{Charter, CharterError, Verification};
 use crate::format::Formats;
+use crate::parameters::{ParametersError, ProtocolParameters, Verification};
 use crate::roster::{MemberIndex, Roster};
 
 pub use mode::RoundMode;
 pub use noise::{Noise, Real, Release, Unit};
-pub use voids::{SpoilerSearch, Voids};
+pub use voids::{CorrupterSearch, Voids};
 
 /// What members see of a contribution.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -46,7 +46,7 @@ pub enum Sums {
     /// Those of groups. A silo is in one at most; those in none only help others to open sums.
     Groups(Vec<Group>),
     /// Those of all ready members, with weight 1, where every silo adds noise to its own. One sum, or two while it
-    /// is searched who spoils them.
+    /// is searched who corrupts them.
     Noised(Noise),
 }
 
@@ -93,14 +93,18 @@ impl Masked {
     /// Checks the agreement on masked rounds of these members.
     ///
     /// # Errors
-    /// [`CharterError`]: too few members, or a number or a group that does not protect its authors.
-    pub(crate) fn validate(&self, charter: &Charter, roster: &Roster) -> Result<(), CharterError> {
+    /// [`ParametersError`]: too few members, or a number or a group that does not protect its authors.
+    pub(crate) fn validate(
+        &self,
+        protocol: &ProtocolParameters,
+        roster: &Roster,
+    ) -> Result<(), ParametersError> {
         let (n, quorum) = (roster.len() as u64, roster.quorum() as u64);
         let range = |key, value: u64, least: u64, most: u64| {
             if (least..=most).contains(&value) {
                 Ok(())
             } else {
-                Err(CharterError::Range {
+                Err(ParametersError::Range {
                     key,
                     value,
                     allowed: format!(
@@ -110,17 +114,17 @@ impl Masked {
             }
         };
         if n < 4 {
-            return Err(CharterError::TooFewToMask {
+            return Err(ParametersError::TooFewToMask {
                 members: roster.len(),
             });
         }
-        if charter.verification != Verification::Full {
-            return Err(CharterError::MaskedUnverified(charter.verification));
+        if protocol.verification != Verification::Full {
+            return Err(ParametersError::MaskedUnverified(protocol.verification));
         }
         range("colluders", self.colluders.into(), 1, 2 * quorum - n - 1)?;
         let ascending = self.shows.windows(2).all(|pair| pair[0] < pair[1]);
         if !ascending || self.noise().is_some() && !self.shows.is_empty() {
-            return Err(CharterError::Shows);
+            return Err(ParametersError::Shows);
         }
         match &self.sums {
             Sums::Groups(groups) => {
@@ -131,10 +135,10 @@ impl Masked {
                 let fewest = u64::from(self.smallest_sum);
                 // Members may have become fewer since: then no sum is opened until this number is lowered.
                 let most =
-                    u64::from(charter.min_contributions).max(if fewest > n { fewest } else { 0 });
+                    u64::from(protocol.min_contributions).max(if fewest > n { fewest } else { 0 });
                 range("min-authors", fewest, u64::from(self.colluders) + 1, most)?;
                 if let Some(silo) = roster.silos().iter().find(|silo| silo.rows.is_none()) {
-                    return Err(CharterError::UndeclaredRows(silo.name.clone()));
+                    return Err(ParametersError::UndeclaredRows(silo.name.clone()));
                 }
                 noise.validate()
             }
@@ -144,12 +148,12 @@ impl Masked {
     /// Checks what holds for the first members only.
     ///
     /// # Errors
-    /// [`CharterError::Range`]: they are fewer than the fewest authors of a noised sum.
-    pub(crate) fn validate_first(&self, members: usize) -> Result<(), CharterError> {
+    /// [`ParametersError::Range`]: they are fewer than the fewest authors of a noised sum.
+    pub(crate) fn validate_first(&self, members: usize) -> Result<(), ParametersError> {
         if self.noise().is_none() || usize::from(self.smallest_sum) <= members {
             return Ok(());
         }
-        Err(CharterError::Range {
+        Err(ParametersError::Range {
             key: "min-authors",
             value: self.smallest_sum.into(),
             allowed: format!("at most the number of members, {members}"),
@@ -172,7 +176,7 @@ impl Masked {
         }
     }
 
-    /// Whether so many members can search by halves who spoils sums: with noise, where two sums of a round have enough
+    /// Whether so many members can search by halves who corrupts sums: with noise, where two sums of a round have enough
     /// authors. Sums without noise that have other authors than before would tell what single members sent.
     pub fn may_search(&self, members: usize) -> bool {
         self.noise().is_some() && 2 * self.fewest_authors() <= members
@@ -195,7 +199,7 @@ impl Masked {
         }
     }
 
-    fn validate_groups(&self, groups: &[Group]) -> Result<(), CharterError> {
+    fn validate_groups(&self, groups: &[Group]) -> Result<(), ParametersError> {
         let fewest = self.fewest_authors();
         for Group { authors } in groups {
             let total: u128 = authors.iter().map(|(_, weight)| u128::from(*weight)).sum();
@@ -208,13 +212,13 @@ impl Masked {
             if !fits || !authors.iter().all(|(_, weight)| weighed(*weight)) {
                 let names: Vec<_> = authors.iter().map(|(name, _)| name.as_str()).collect();
                 let group = names.join(", ");
-                return Err(CharterError::Group { group, fewest });
+                return Err(ParametersError::Group { group, fewest });
             }
         }
         let mut names: Vec<_> = groups.iter().flat_map(|of| &of.authors).collect();
         names.sort();
         match names.windows(2).find(|pair| pair[0].0 == pair[1].0) {
-            Some(pair) => Err(CharterError::TwoGroups(pair[0].0.clone())),
+            Some(pair) => Err(ParametersError::TwoGroups(pair[0].0.clone())),
             None => Ok(()),
         }
     }
@@ -246,7 +250,7 @@ impl Masked {
             return Vec::new();
         }
         match &voids.search {
-            SpoilerSearch::Among(suspects) if ready.len() >= 2 * fewest => {
+            CorrupterSearch::Among(suspects) if ready.len() >= 2 * fewest => {
                 let halves = voids::halves(suspects, ready);
                 halves.iter().map(|half| Sum::of(half)).collect()
             }

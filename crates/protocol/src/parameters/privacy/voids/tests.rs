@@ -4,8 +4,8 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::charter::privacy::{Group, Noise, Real, Release, Sums, Unit};
 use crate::identity::SecretKey;
+use crate::parameters::privacy::{Group, Noise, Real, Release, Sums, Unit};
 use crate::roster::Silo;
 
 fn members(some: impl IntoIterator<Item = u16>) -> Vec<MemberIndex> {
@@ -62,14 +62,14 @@ impl SearchedFederation {
         sums.iter().map(|sum| sum.members().collect()).collect()
     }
 
-    /// A round of these members, in which the sums with one of `spoilers` are void. Whom the search left out is not
+    /// A round of these members, in which the sums with one of `corrupters` are void. Whom the search left out is not
     /// ready. Gives whether there was a round.
-    fn round(&mut self, ready: &[MemberIndex], spoilers: &[MemberIndex]) -> bool {
+    fn round(&mut self, ready: &[MemberIndex], corrupters: &[MemberIndex]) -> bool {
         let left_out = self.voids.left_out();
         let ready = ready.iter().copied().filter(|by| Some(*by) != left_out);
         let ready: Vec<_> = ready.collect();
         let sums = self.masked.sums(&self.voids, &self.roster, &ready);
-        let void = |sum: &Sum| spoilers.iter().any(|by| sum.has(*by));
+        let void = |sum: &Sum| corrupters.iter().any(|by| sum.has(*by));
         self.void_rounds += usize::from(sums.iter().any(void));
         let opened = sums.iter().map(|sum| (sum, void(sum)));
         self.voids = self.voids.after(&self.masked, &self.roster, opened);
@@ -82,9 +82,9 @@ impl SearchedFederation {
     }
 
     /// A round of all members.
-    fn whole_round(&mut self, spoilers: &[u16]) -> bool {
+    fn whole_round(&mut self, corrupters: &[u16]) -> bool {
         let all: Vec<_> = self.roster.members().collect();
-        self.round(&all, &members(spoilers.iter().copied()))
+        self.round(&all, &members(corrupters.iter().copied()))
     }
 }
 
@@ -118,13 +118,13 @@ fn one_that_spoils_every_sum_is_alone_after_four_void_rounds_of_eight_and_the_ot
         ),
     ] {
         assert!(federation.whole_round(&[6]));
-        assert_eq!(federation.voids.search, SpoilerSearch::Among(suspects));
+        assert_eq!(federation.voids.search, CorrupterSearch::Among(suspects));
         assert_eq!(federation.sums(&all), sums);
     }
     assert!(federation.whole_round(&[6]));
     let expected = Voids {
         rounds: vec![4],
-        search: SpoilerSearch::Alone(MemberIndex(6)),
+        search: CorrupterSearch::Alone(MemberIndex(6)),
     };
     assert_eq!(federation.voids, expected);
     assert!(!federation.voids.suspended(0, 8));
@@ -152,11 +152,11 @@ fn two_void_sums_of_a_round_end_the_search_and_the_third_void_round_all_sums() {
         assert!(federation.whole_round(&[0, 6]));
         assert_eq!(federation.voids.rounds, [rounds]);
     }
-    assert_eq!(federation.voids.search, SpoilerSearch::Several);
+    assert_eq!(federation.voids.search, CorrupterSearch::Several);
     // One sum again, as before the search.
     assert_eq!(federation.sums(&members(0..8)), [members(0..8)]);
     assert!(federation.whole_round(&[6]));
-    assert_eq!(federation.voids.search, SpoilerSearch::Several);
+    assert_eq!(federation.voids.search, CorrupterSearch::Several);
     assert!(!federation.whole_round(&[6]));
     assert!(federation.voids.suspended(0, 8));
 }
@@ -164,11 +164,11 @@ fn two_void_sums_of_a_round_end_the_search_and_the_third_void_round_all_sums() {
 #[test]
 fn a_void_sum_without_a_suspect_ends_the_search() {
     let mut federation = SearchedFederation::new(8, 3);
-    for (spoiler, suspects) in [(6, 0..8), (1, 0..4), (6, 2..4)] {
-        federation.whole_round(&[spoiler]);
+    for (corrupter, suspects) in [(6, 0..8), (1, 0..4), (6, 2..4)] {
+        federation.whole_round(&[corrupter]);
         assert_eq!(
             federation.voids.search,
-            SpoilerSearch::Among(members(suspects))
+            CorrupterSearch::Among(members(suspects))
         );
     }
     let without_3 = members([0, 1, 2, 4, 5, 6, 7]);
@@ -177,7 +177,7 @@ fn a_void_sum_without_a_suspect_ends_the_search() {
         [members([0, 1, 2, 4]), members([5, 6, 7])]
     );
     federation.round(&without_3, &members([6]));
-    assert_eq!(federation.voids.search, SpoilerSearch::Several);
+    assert_eq!(federation.voids.search, CorrupterSearch::Several);
     assert!(federation.voids.suspended(0, 8));
 }
 
@@ -185,17 +185,17 @@ fn a_void_sum_without_a_suspect_ends_the_search() {
 fn one_that_two_colluders_left_alone_is_cleared_by_the_next_void_sum_and_sums_end() {
     let mut federation = SearchedFederation::new(8, 3);
     // 1 and 6 collude. 5 is honest, and an author of all void sums.
-    for (spoiler, suspects) in [(6, 0..8), (6, 4..8), (1, 4..6)] {
-        federation.whole_round(&[spoiler]);
+    for (corrupter, suspects) in [(6, 0..8), (6, 4..8), (1, 4..6)] {
+        federation.whole_round(&[corrupter]);
         assert_eq!(
             federation.voids.search,
-            SpoilerSearch::Among(members(suspects))
+            CorrupterSearch::Among(members(suspects))
         );
     }
     federation.whole_round(&[6]);
     assert_eq!(federation.voids.left_out(), Some(MemberIndex(5)));
     assert!(federation.whole_round(&[6]));
-    assert_eq!(federation.voids.search, SpoilerSearch::Several);
+    assert_eq!(federation.voids.search, CorrupterSearch::Several);
     assert_eq!(federation.voids.left_out(), None);
     assert!(!federation.whole_round(&[6]));
 }
@@ -207,7 +207,7 @@ fn nobody_is_searched_without_noise_or_where_half_of_the_members_are_too_few() {
     for round in 1..=3 {
         assert!(few.whole_round(&[2]));
         let rounds = vec![round];
-        let search = SpoilerSearch::Idle;
+        let search = CorrupterSearch::Idle;
         assert_eq!(few.voids, Voids { rounds, search });
     }
     assert_eq!(few.sums(&all), Vec::<Vec<_>>::new());
@@ -219,7 +219,7 @@ fn nobody_is_searched_without_noise_or_where_half_of_the_members_are_too_few() {
     for round in 1..=3 {
         assert!(groups.whole_round(&[2]));
         let rounds = vec![round, 0];
-        let search = SpoilerSearch::Idle;
+        let search = CorrupterSearch::Idle;
         assert_eq!(groups.voids, Voids { rounds, search });
     }
     assert_eq!(groups.sums(&all), [members(3..7)]);
@@ -233,16 +233,16 @@ fn rounds_with_too_few_for_two_sums_spend_the_budget_of_the_search() {
         assert_eq!(federation.sums(&six), std::slice::from_ref(&six));
         assert!(federation.round(&six, &members([6])));
     }
-    assert_eq!(federation.voids.search, SpoilerSearch::Among(six.clone()));
+    assert_eq!(federation.voids.search, CorrupterSearch::Among(six.clone()));
     assert!(!federation.round(&six, &members([6])));
     assert!(federation.voids.suspended(0, 8));
 }
 
-/// Federations of 6 to 20 with so many spoilers at drawn places, and who of them spoils, and who is absent, in each
+/// Federations of 6 to 20 with so many members that corrupt sums at drawn places, and who of them corrupts, and who is absent, in each
 /// of 40 rounds.
-fn drawn(spoilers: usize) -> impl Strategy<Value = (u16, u16, Vec<u16>, Vec<(u8, u64)>)> {
+fn drawn(corrupters: usize) -> impl Strategy<Value = (u16, u16, Vec<u16>, Vec<(u8, u64)>)> {
     (6_u16..=20).prop_flat_map(move |n| {
-        let places = proptest::sample::subsequence((0..n).collect::<Vec<_>>(), spoilers);
+        let places = proptest::sample::subsequence((0..n).collect::<Vec<_>>(), corrupters);
         let rounds = proptest::collection::vec((any::<u8>(), any::<u64>()), 40);
         (Just(n), 2..=n / 2, places, rounds)
     })
@@ -262,18 +262,18 @@ fn ready(n: u16, fewest: u16, absent: u64) -> Vec<MemberIndex> {
 proptest! {
     #[test]
     fn one_spoiler_is_alone_within_its_void_rounds_and_no_sum_is_void_then(
-        (n, fewest, spoiler, rounds) in drawn(1)
+        (n, fewest, corrupter, rounds) in drawn(1)
     ) {
-        let spoiler = MemberIndex(spoiler[0]);
+        let corrupter = MemberIndex(corrupter[0]);
         let mut federation = SearchedFederation::new(n, fewest);
-        for (spoils, absent) in rounds {
+        for (corrupts, absent) in rounds {
             let ready = ready(n, 2 * fewest, absent);
             // It spares half of the sums.
-            let spoils = if spoils % 2 == 0 { vec![spoiler] } else { Vec::new() };
+            let corrupts = if corrupts % 2 == 0 { vec![corrupter] } else { Vec::new() };
             // It was never suspended, and never another one was left alone.
-            prop_assert!(federation.round(&ready, &spoils));
+            prop_assert!(federation.round(&ready, &corrupts));
             let left_out = federation.voids.left_out();
-            prop_assert!(left_out.is_none_or(|by| by == spoiler));
+            prop_assert!(left_out.is_none_or(|by| by == corrupter));
         }
         let most = usize::from(most_searched(n.into()));
         prop_assert!(federation.void_rounds <= most);
@@ -281,29 +281,29 @@ proptest! {
 
     #[test]
     fn one_that_spoils_all_is_alone_after_one_void_round_and_one_for_each_time_that_n_is_halved(
-        (n, fewest, spoiler, _) in drawn(1)
+        (n, fewest, corrupter, _) in drawn(1)
     ) {
         let mut federation = SearchedFederation::new(n, fewest);
         for _ in 0..most_searched(n.into()) {
-            federation.whole_round(&spoiler);
+            federation.whole_round(&corrupter);
         }
-        prop_assert_eq!(federation.voids.left_out(), Some(MemberIndex(spoiler[0])));
+        prop_assert_eq!(federation.voids.left_out(), Some(MemberIndex(corrupter[0])));
     }
 
     /// Whatever two do, an agreement loses one void round more than a search may need, and then all sums.
     #[test]
     fn two_spoilers_void_no_more_rounds_than_a_search_may_need_and_one(
-        (n, fewest, spoilers, rounds) in drawn(2)
+        (n, fewest, corrupters, rounds) in drawn(2)
     ) {
         let mut federation = SearchedFederation::new(n, fewest);
-        for (spoils, absent) in rounds {
+        for (corrupts, absent) in rounds {
             let ready = ready(n, 2 * fewest, absent);
-            let spoiling = |at: &usize| (spoils >> at) & 1 == 1;
-            let spoils = (0..2).filter(spoiling).map(|at| MemberIndex(spoilers[at]));
-            let spoils: Vec<_> = spoils.collect();
-            let (before, opened) = (federation.voids.clone(), federation.round(&ready, &spoils));
-            // Sums end only where it is known that more than one spoils them, or the search's budget is spent.
-            prop_assert!(opened || !matches!(before.search, SpoilerSearch::Alone(_) | SpoilerSearch::Idle));
+            let corrupting = |at: &usize| (corrupts >> at) & 1 == 1;
+            let corrupts = (0..2).filter(corrupting).map(|at| MemberIndex(corrupters[at]));
+            let corrupts: Vec<_> = corrupts.collect();
+            let (before, opened) = (federation.voids.clone(), federation.round(&ready, &corrupts));
+            // Sums end only where it is known that more than one corrupts them, or the search's budget is spent.
+            prop_assert!(opened || !matches!(before.search, CorrupterSearch::Alone(_) | CorrupterSearch::Idle));
         }
         let most = usize::from(BUDGET.max(most_searched(n.into()) + 1));
         prop_assert!(federation.void_rounds <= most);
