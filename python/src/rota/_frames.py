@@ -25,8 +25,11 @@ def _plain(value: Any) -> Any:
     raise TypeError(f"{value!r} is no number, text or list")
 
 
+_ENCODER = json.JSONEncoder(allow_nan=False, default=_plain)
+
+
 def frame_of(answer: Mapping[str, Any]) -> bytes:
-    body = json.dumps(answer, allow_nan=False, default=_plain).encode()
+    body = _ENCODER.encode(answer).encode()
     if len(body) > LARGEST:
         raise ValueError(f"a message of {len(body)} bytes is larger than a frame may be")
     return len(body).to_bytes(4, "little") + body
@@ -142,7 +145,7 @@ class Looking(Connection):
             return None
         body = held[4:end]
         del held[:end]
-        request: dict[str, Any] = json.loads(body)
+        request: dict[str, Any] = json.loads(body.decode())
         return request
 
     def hear(self) -> dict[str, Any] | None:

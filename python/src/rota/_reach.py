@@ -100,8 +100,11 @@ _leaves: weakref.WeakKeyDictionary[type, bool] = weakref.WeakKeyDictionary()
 
 def _is_leaf(one: Any) -> bool:
     kind = type(one)
-    if (known := _leaves.get(kind)) is None:
-        known = _leaves[kind] = _are_leaves(kind)
+    try:
+        if (known := _leaves.get(kind)) is None:
+            known = _leaves[kind] = _are_leaves(kind)
+    except TypeError:  # A type that cannot be a key.
+        return _are_leaves(kind)
     return known
 
 

@@ -48,8 +48,10 @@ def _numbers(metrics: Mapping[str, float]) -> dict[str, float | None]:
 class _Session:
     """One silo and its learner."""
 
-    def __init__(self, silo: Silo, learner: Learner, recalled: Recalled | None = None) -> None:
+    def __init__(self, silo: Silo, learner: Learner, recalled: Recalled | None = None, patient: bool = False) -> None:
         self.silo, self.learner, self.recalled = silo, learner, recalled
+        #: Whether nobody waits for a sign of a training that is over at once.
+        self._patient = patient
         self._said = False
         self._told = -math.inf
 
@@ -109,7 +111,7 @@ class _Session:
         return said
 
     def _train(self, request: dict[str, Any], connection: Connection) -> dict[str, Any]:
-        if connection.patient:
+        if self._patient:
             self._told = time.monotonic()
 
         def say(step: int, steps: int, loss: float | None) -> None:
@@ -281,7 +283,7 @@ def _answer(
             classes=list(request.get("classes", ())),
         )
         with seeded(silo.seed) if seeds else nullcontext():
-            session = _Session(silo, factory(silo), recalled)
+            session = _Session(silo, factory(silo), recalled, connection.patient)
             sessions[silo.place] = session
             return session.opened()
     session = sessions[request["silo"]]

@@ -154,3 +154,10 @@ def seeded(seed: int) -> Iterator[None]:
         _HERE.seeded -= 1
         if before is not None:
             before.restore()
+
+
+@contextmanager
+def alone() -> Iterator[None]:
+    """A turn in which what is drawn is always the same."""
+    with turn(), seeded(0):
+        yield

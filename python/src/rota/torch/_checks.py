@@ -104,6 +104,8 @@ def check_shapes(loss: Known | None, outputs: Any, targets: Any) -> None:
             f"{shapes_in(targets)}: give `forward`, or a loss of your own"
         )
     mine, theirs = tuple(outputs.shape), tuple(targets.shape)
+    if len(mine) > 1 and mine[1] > 1 and theirs == (mine[0], *mine[2:]) and loss.family == "classes":
+        return
     shapes = f"outputs have the shape {mine} and targets {theirs}"
     if targets.ndim == 0:
         raise Refused(f"{shapes}: targets have no dimension of rows; give batches, such as those of a DataLoader")

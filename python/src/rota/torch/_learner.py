@@ -20,7 +20,7 @@ from .._notes import note
 from .._reach import Traces, generators, seed_all
 from .._shelf import Kept, Shelf
 from .._tensors import Arrays
-from .._turn import seed_torch, seeded, turn
+from .._turn import alone, seed_torch, seeded, turn
 from ._batches import last_joined, leaves, moved, picked, rows_of_batch
 from ._checks import check_kinds, check_module, check_private, check_shapes, notes
 from ._constants import UnknownBuffer, same
@@ -43,13 +43,6 @@ from ._types import Batch, Data, Forward, Loss, Metrics, Refused, Shared, array,
 from ._wrappers import modules_of
 
 _BATCH_NORMS = (nn.modules.batchnorm._BatchNorm,)
-
-
-@contextmanager
-def _alone() -> Iterator[None]:
-    """A turn in which what is drawn is always the same."""
-    with turn(), seeded(0):
-        yield
 
 
 class Learner(_learner.Learner):
@@ -174,8 +167,10 @@ class Learner(_learner.Learner):
             "validation": data_of("validation", validation, kind),
             "test": data_of("test", test, kind),
         }
-        # Tensors of all rows are in order, and nothing is drawn for them.
-        with nullcontext() if all(data is None or is_batch(data) for data in self._parts.values()) else _alone():
+        #: Whether the rows of a part are tensors of all of them.
+        self._whole = {part: is_batch(data) for part, data in self._parts.items()}
+        # Such are in order, and nothing is drawn for them.
+        with nullcontext() if all(data is None or self._whole[part] for part, data in self._parts.items()) else alone():
             ordered_parts = {part: in_order(part, data) for part, data in self._parts.items()}
         self._in_order = {part: data for part, (data, _) in ordered_parts.items()}
         #: Whether the loader draws other rows in every epoch: a silo then weighs all rows of its data set.
@@ -227,7 +222,7 @@ class Learner(_learner.Learner):
         self._generators = list({id(one): one for one in drawing}.values())
         if self._given is None:
             try:
-                with _alone():
+                with alone():
                     self._try()
                     for part in ("validation", "test"):
                         check_order(part, self._in_order[part], self._begin)
@@ -239,7 +234,7 @@ class Learner(_learner.Learner):
         if self._given is not None:
             return look(self.model, shared, buffers, None)
         passing = self._pass.state
-        with _alone():
+        with alone():
             batch = first_of("train", self._parts["train"])
             if batch is None:
                 return look(self.model, shared, buffers, None)
@@ -398,7 +393,7 @@ class Learner(_learner.Learner):
         data = self._parts[split]
         if data is None:
             raise ValueError(f"this silo has no {split} rows")
-        return data if is_batch(data) else None
+        return data if self._whole[split] else None
 
     def _batches(self, split: Split, size: int, order: torch.Generator | None) -> Iterator[Batch]:
         """Batches to train on, in this order; to measure without one."""
@@ -410,7 +405,7 @@ class Learner(_learner.Learner):
         count = len(next(leaves(rows)))
         size = size or count
         places = torch.arange(count) if order is None else torch.randperm(count, generator=order)
-        chosen = [places[first : first + size] for first in range(0, count, size)]
+        chosen = list(places.split(size)) if count else []
         if order is not None and len(chosen) > 1 and len(chosen[-1]) == 1 and self._joins():
             chosen[-2:] = [torch.cat(chosen[-2:])]
         for some in chosen:
@@ -519,10 +514,11 @@ class Learner(_learner.Learner):
     def _asked(self, seed: int) -> None:
         """Begins a question, whose answer depends on its seed and on nothing that was asked before."""
         seed_all(self._generators, seed)
-        for data in (*self._parts.values(), *self._in_order.values()):
-            # Workers that stay go on where the question before has left them.
-            if getattr(data, "persistent_workers", False):
-                data._iterator = None
+        for part in self._parts:
+            for data in () if self._whole[part] else (self._parts[part], self._in_order[part]):
+                # Workers that stay go on where the question before has left them.
+                if getattr(data, "persistent_workers", False):
+                    data._iterator = None
 
     def _begin(self) -> None:
         self._asked(0)
@@ -543,16 +539,16 @@ class Learner(_learner.Learner):
                 f"{self.rows().train} rows of the data set in the federation, each once"
             )
         size = getattr(self._parts["train"], "batch_size", None)
-        if self._given is None and not is_batch(self._parts["train"]) and size is not None and training.batch not in (0, size):
+        if self._given is None and not self._whole["train"] and size is not None and training.batch not in (0, size):
             note(
                 f"the loader's batches of {size} rows are taken, and not the agreed ones of {training.batch}: give the "
                 "tensors of all rows, (x, y), for batches as agreed"
             )
 
     def _rest(self, shelf: Shelf, silos: int) -> None:
-        values = self._values()
-        if self._kept is not None or not is_large(values.values(), silos):
+        if self._kept is not None or not self._held.of(("large", silos), lambda: is_large(self._values().values(), silos)):
             return
+        values = self._values()
         if not isinstance(self._first, Kept):
             self._first = shelf.put(self._first) or self._first
         # What was learned has gone out: until its next turn the module has what its learner was given.
@@ -571,9 +567,8 @@ class Learner(_learner.Learner):
     def _measuring(self, model: Arrays) -> Iterator[None]:
         """Loads a model to be measured; what it draws is the same every time. Before the first training, what this leaves
         behind in the module and around it is put back: a plain loop would not have measured yet."""
-        tensors = [*self.model.parameters(), *self.model.buffers()]
         with turn(), seeded(0), torch.no_grad():
-            traces = None if self._begun else Traces(self._roots, without=tensors)
+            traces = None if self._begun else Traces(self._roots, without=[*self.model.parameters(), *self.model.buffers()])
             try:
                 self._asked(0)
                 self._set(model)
