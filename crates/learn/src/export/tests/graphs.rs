@@ -50,6 +50,9 @@ found = xgboost.Booster(model_file=sys.argv[1]).inplace_predict(rows)
     by_python("xgboost", "m.json", model.as_bytes(), rows, SCRIPT)
 }
 
+/// Calls of Python so far.
+static CALLS: AtomicUsize = AtomicUsize::new(0);
+
 /// The numbers `found` of a script with a package, for the model in `sys.argv[1]` and `rows`.
 fn by_python(
     package: &str,
@@ -71,7 +74,6 @@ fn by_python(
         return None;
     }
     // Tests run beside each other.
-    static CALLS: AtomicUsize = AtomicUsize::new(0);
     let call = CALLS.fetch_add(1, Ordering::Relaxed);
     let folder = folder(&format!("{package}-{call}"));
     let (model, numbers) = (folder.join(name), folder.join("rows.json"));

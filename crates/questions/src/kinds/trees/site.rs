@@ -18,6 +18,9 @@ pub(super) fn is_used(row: &[CellValue]) -> bool {
         && !row.contains(&CellValue::Outside)
 }
 
+/// 2⁵³, the numbers that 53 bits make.
+const UNIT: f64 = 9_007_199_254_740_992.0;
+
 /// Returns whether a row is held out. It depends on its values alone, so equal rows are on one side, at whatever site
 /// they are.
 pub(super) fn is_held_out(row: &[CellValue], part: f64) -> bool {
@@ -35,7 +38,6 @@ pub(super) fn is_held_out(row: &[CellValue], part: f64) -> bool {
     hash = (hash ^ (hash >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     hash = (hash ^ (hash >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     hash ^= hash >> 31;
-    const UNIT: f64 = 9_007_199_254_740_992.0;
     ((hash >> 11) as f64) < part * UNIT
 }
 
@@ -64,7 +66,7 @@ pub(super) fn binned_rows(
 /// Rows of both sides, and the sum of the outcomes of those in training.
 pub(super) fn outcomes(kind: &Trees, rows: &[BinnedRow], bits: i32) -> Vec<f64> {
     let (held_out, trained): (Vec<_>, Vec<_>) = rows.iter().partition(|row| row.is_held_out);
-    let grid = Grid::new(if kind.is_condition() { 0 } else { bits });
+    let grid = StepGrid::new(if kind.is_condition() { 0 } else { bits });
     let sum = trained.iter().map(|row| grid.steps(row.outcome)).sum();
     vec![
         trained.len() as f64,
@@ -75,11 +77,11 @@ pub(super) fn outcomes(kind: &Trees, rows: &[BinnedRow], bits: i32) -> Vec<f64> 
 
 /// Whole multiples of 2^−bits.
 #[derive(Clone, Copy)]
-struct Grid {
+struct StepGrid {
     parts: f64,
 }
 
-impl Grid {
+impl StepGrid {
     fn new(bits: i32) -> Self {
         Self {
             parts: (1u64 << bits.max(0)) as f64,
@@ -129,7 +131,7 @@ pub(super) fn sums(
     let cells: usize = columns.iter().map(BinnedColumn::cells).sum();
     let open = progress.growing.as_ref();
     let nodes = open.map_or(0, |growing| growing.open.len());
-    let (grid, coarse) = (Grid::new(bits), Grid::new(bits - LOSS_BITS));
+    let (grid, coarse) = (StepGrid::new(bits), StepGrid::new(bits - LOSS_BITS));
     let mut sums = vec![[0i64; 3]; nodes * cells];
     let mut losses = [0i64; 2];
     for row in rows {
