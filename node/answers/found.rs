@@ -76,51 +76,51 @@ fn said_of_noise(deviation: f64) -> String {
 }
 
 impl FoundAnswers {
-/// The questions of the agreement in force and their answers, by the last round that was adopted. Needs no key
-/// and changes nothing; the node may run.
-///
-/// # Errors
-/// [`ModelError`]: there is no round yet, or its outcome is not here.
-pub(crate) fn read(state: &Path, agreement: &Agreement) -> Result<Self, ModelError> {
-    let held = HeldRounds::read(state, agreement)?;
-    held.whole()?;
-    let round = held.round(None)?;
-    let privacy = &agreement.epoch.protocol.privacy;
-    let asked = agreement.questions.iter().enumerate();
-    let answers = asked.map(|(at, agreed)| {
-        let question = agreed.question(privacy);
-        let of = QuestionState::of(&round.memory, at);
-        let stage = agreed.stage(&of, privacy);
-        let tables = match &stage {
-            QuestionStage::Done {
-                counts, outcome, ..
-            } => {
-                let mut tables = sheets(&question, counts, outcome);
-                let noise = agreed.noise(privacy, &of.opened, counts.sites);
-                let said = noise.map(said_of_noise);
-                if let Some(last) = tables.last_mut() {
-                    last.notes.extend(said);
+    /// The questions of the agreement in force and their answers, by the last round that was adopted. Needs no key
+    /// and changes nothing; the node may run.
+    ///
+    /// # Errors
+    /// [`ModelError`]: there is no round yet, or its outcome is not here.
+    pub(crate) fn read(state: &Path, agreement: &Agreement) -> Result<Self, ModelError> {
+        let held = HeldRounds::read(state, agreement)?;
+        held.whole()?;
+        let round = held.round(None)?;
+        let privacy = &agreement.epoch.protocol.privacy;
+        let asked = agreement.questions.iter().enumerate();
+        let answers = asked.map(|(at, agreed)| {
+            let question = agreed.question(privacy);
+            let of = QuestionState::of(&round.memory, at);
+            let stage = agreed.stage(&of, privacy);
+            let tables = match &stage {
+                QuestionStage::Done {
+                    counts, outcome, ..
+                } => {
+                    let mut tables = sheets(&question, counts, outcome);
+                    let noise = agreed.noise(privacy, &of.opened, counts.sites);
+                    let said = noise.map(said_of_noise);
+                    if let Some(last) = tables.last_mut() {
+                        last.notes.extend(said);
+                    }
+                    tables
                 }
-                tables
+                QuestionStage::Open { .. } | QuestionStage::Stopped { .. } => Vec::new(),
+            };
+            FoundAnswer {
+                number: at + 1,
+                reason: agreed.reason.clone(),
+                kind: question.kind.name(),
+                opened: cost(&of),
+                question,
+                refused: AgreedQuestion::refusals(&of),
+                stage,
+                tables,
             }
-            QuestionStage::Open { .. } | QuestionStage::Stopped { .. } => Vec::new(),
-        };
-        FoundAnswer {
-            number: at + 1,
-            reason: agreed.reason.clone(),
-            kind: question.kind.name(),
-            opened: cost(&of),
-            question,
-            refused: AgreedQuestion::refusals(&of),
-            stage,
-            tables,
-        }
-    });
-    Ok(Self {
-        answers: answers.collect(),
-        certificate: AnswerCertificate::of(round, agreement),
-    })
-}
+        });
+        Ok(Self {
+            answers: answers.collect(),
+            certificate: AnswerCertificate::of(round, agreement),
+        })
+    }
 }
 
 /// Returns what the rounds of a question have opened, and what a site sent for it.
