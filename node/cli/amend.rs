@@ -71,6 +71,13 @@ pub enum Amend {
         /// File for an HTML page of the answers, which is not overwritten [default: none]
         #[arg(long, value_name = "FILE")]
         html: Option<PathBuf>,
+        /// File for the boosted trees of an answer, which is not overwritten: FILE.onnx, or FILE.json as a model of
+        /// XGBoost [default: none]
+        #[arg(long, value_name = "FILE")]
+        export: Option<PathBuf>,
+        /// Number of the question whose trees are exported, from 1 [default: the last that is answered by trees]
+        #[arg(long, value_name = "N", requires = "export")]
+        question: Option<usize>,
         /// The node.
         #[command(flatten)]
         node: NodePlace,

@@ -35,6 +35,7 @@ mod run;
 mod scenario_rows;
 mod settings;
 mod status;
+pub mod trees;
 mod verify;
 
 use std::fs;

@@ -200,7 +200,8 @@ pub struct SpentSeconds {
     /// In which work of each kind was under way; kinds overlap. "train", "evaluate" (losses of the others'
     /// models), "hold" and "keep" (fetching models), "check" and "settle" (the lead's work, computed again),
     /// "apply" (adopting the outcome), "plan"; as lead "admit" (fetching and checking contributions) and
-    /// "decide".
+    /// "decide". In secure-aggregation rounds "prepare" (training), "mask", "verify" (fetching and checking masked
+    /// vectors), "unmask" and "combine" (opening the sums), and as lead "check-keys".
     pub work: BTreeMap<String, f64>,
     /// In each phase as lead, by its name: "collecting" waits for contributions, "voting" for votes.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -322,20 +323,27 @@ pub(crate) fn since(now: &str, then: &str) -> Option<Duration> {
         .ok()
 }
 
-/// A kind of work in words.
+macro_rules! define_words {
+    ($($(#[$doc:meta])* $request:ident, $answer:ident: $name:literal, $text:literal;)*) => {
+        /// A kind of work in words.
+        fn long_words(name: &str) -> &str {
+            match name {
+                $($name => $text,)*
+                other => other,
+            }
+        }
+    };
+}
+
+protocol::work_kinds!(define_words);
+
+/// A kind of work in words that are short enough for several in a line.
 fn words(name: &str) -> &str {
     match name {
-        "train" => "training",
         "evaluate" => "evaluating models",
-        "decide" => "deciding",
-        "check" => "checking the decision",
-        "settle" => "computing the outcome",
-        "apply" => "adopting the outcome",
         "admit" => "fetching and checking contributions",
         "hold" => "fetching models",
-        "keep" => "fetching the outcome",
-        "plan" => "planning",
-        other => other,
+        other => long_words(other),
     }
 }
 
@@ -416,4 +424,28 @@ pub fn time(at: SystemTime) -> String {
 /// The JSON Schema of the document.
 pub fn schema() -> serde_json::Value {
     agreement::schema_of::<Status>("the status of a node")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_round_says_in_words_what_it_took() {
+        let work = [
+            ("prepare", 20.0),
+            ("mask", 9.0),
+            ("hold", 8.0),
+            ("plan", 0.1),
+        ];
+        let spent = SpentSeconds {
+            seconds: 40.0,
+            waiting: 5.0,
+            work: work.map(|(name, took)| (name.to_owned(), took)).into(),
+            ..SpentSeconds::default()
+        };
+        let said = "40.0 s: training for a secure-aggregation round 20.0 s, masking its vector 9.0 s, fetching models \
+                    8.0 s, waiting for others 5.0 s";
+        assert_eq!(spent.text(), said);
+    }
 }

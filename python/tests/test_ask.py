@@ -327,12 +327,14 @@ def test_answers_of_a_federation_have_their_certificate(monkeypatch, tmp_path, h
     certificate = hashes | {"federation": "wards", "round": 9, "quorum": 3, "members": 4}
     common = {"reason": "does it help?", "kind": "cox", "numbers_opened": 117, "bytes_per_site": 1368}
     answered = common | {"number": 1, "state": "answered", "rounds": 7, "why": None, "answer": hazards["answer"], "certificate": certificate}
+    answered["refused"] = ["1 site by the rule pieces"]
     stopped = common | {"number": 2, "state": "stopped", "rounds": 3, "why": "three rounds in a row lacked a site", "answer": [], "certificate": None}
     waiting = stopped | {"number": 3, "state": "open", "rounds": 1, "why": None}
     of_a_federation(monkeypatch, tmp_path, [answered, stopped, waiting])
     first, second, third = rota.answers(tmp_path / "node.toml")
     assert (tmp_path / "asked").read_text().split()[-2:] == ["--config", str(tmp_path / "node.toml")]
     assert first.certificate["quorum"] == 3 and first.sites == 4 and first.frame("fit") is not None
+    assert first.refused == ["1 site by the rule pieces"] and "refused: 1 site by the rule pieces" in repr(first)
     assert "question 1 of the federation: does it help?" in repr(first) and "final by round 9 (d3d3d3" in repr(first)
     assert (second.state, second.why, second.sites, second.frames) == ("stopped", "three rounds in a row lacked a site", None, {})
     assert "none: three rounds" in repr(second) and "not yet, after 1 round" in repr(third)

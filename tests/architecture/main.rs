@@ -29,7 +29,7 @@ const ARROWS: [(&str, &[&str]); 17] = [
     ("questions", &["privacy"]),
     ("ledger", &["privacy", "protocol"]),
     ("task", &["methods"]),
-    ("learn", &["task", "methods"]),
+    ("learn", &["questions", "task", "methods"]),
     // It does not wait for the crate that computes models.
     (
         "agreement",

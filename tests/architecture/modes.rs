@@ -101,7 +101,78 @@ const MODES: [(&str, &str); 26] = [
     ),
 ];
 
-/// Places that a further summand of noised rounds touches.
+/// Places that ask of a mode yes or no: whether anything is masked (`privacy.masked()`), or has noise
+/// (`privacy.is_noised()`). A further mode compiles there, and has to be looked at: what is decided by the answer.
+const ASKED: [(&str, &str); 24] = [
+    ("crates/agreement/src/agreement.rs", "how rows are read"),
+    (
+        "crates/agreement/src/difference/mod.rs",
+        "whether more rounds spend more of a bound",
+    ),
+    (
+        "crates/agreement/src/examine/mod.rs",
+        "whether groups may change",
+    ),
+    (
+        "crates/agreement/src/policy/mod.rs",
+        "whether a newcomer may collude",
+    ),
+    ("crates/agreement/src/privacy/mod.rs", "the table of a file"),
+    ("crates/agreement/src/summed.rs", "groups of earlier sums"),
+    ("crates/bare/src/genesis.rs", "whether rows are declared"),
+    (
+        "crates/bare/src/simulator/epochs.rs",
+        "what a change of groups shows",
+    ),
+    ("crates/bare/src/voids.rs", "sums that were void"),
+    (
+        "crates/silo/src/rounds/masked/combine.rs",
+        "the group of a sum",
+    ),
+    (
+        "crates/silo/src/site.rs",
+        "whether a contribution spends of a bound",
+    ),
+    ("node/chain/links.rs", "why a round has no sum"),
+    ("node/chain/mod.rs", "words for void sums"),
+    ("node/commands/amend/mod.rs", "what a change waits for"),
+    (
+        "node/commands/counted.rs",
+        "whether a contribution is counted",
+    ),
+    (
+        "node/commands/ledger/reconcile.rs",
+        "whether a line of a ledger is needed",
+    ),
+    ("node/corrupters.rs", "who is left out of sums"),
+    (
+        "node/federation/rows.rs",
+        "whether more rows than declared are told",
+    ),
+    (
+        "node/institution/report/lines/reported.rs",
+        "whether numbers of rows are covered by a bound",
+    ),
+    (
+        "node/institution/run/connection.rs",
+        "what a member tells of its node",
+    ),
+    (
+        "node/institution/run/part.rs",
+        "whether other rows have to be signed for",
+    ),
+    (
+        "node/institution/start/role.rs",
+        "which models are candidates to serve",
+    ),
+    ("node/policy/mod.rs", "whether nothing counts what is told"),
+    (
+        "node/policy/refusals.rs",
+        "whether a ledger and declared rows are wanted",
+    ),
+];
+
+/// Places that a further summand of differentially private rounds touches.
 const SUMMANDS: [(&str, &str); 10] = [
     (
         "crates/agreement/src/privacy/noise.rs",
@@ -158,6 +229,11 @@ fn code(file: &Path) -> String {
 
 /// The files of the product, without those of tests, that have one of these words.
 fn with(words: &[&str]) -> BTreeSet<String> {
+    holding(&|code| words.iter().any(|word| code.contains(word)))
+}
+
+/// The files of the product, without those of tests, whose code is so.
+fn holding(is_so: &dyn Fn(&str) -> bool) -> BTreeSet<String> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let places = ["node", "crates", "simulations"];
     let files = places
@@ -169,10 +245,7 @@ fn with(words: &[&str]) -> BTreeSet<String> {
             .filter_map(|part| part.as_os_str().to_str());
         !parts.any(|part| ["tests", "tests.rs", "testing", "mutants"].contains(&part))
     });
-    let found = product.filter(|file| {
-        let code = code(file);
-        words.iter().any(|word| code.contains(word))
-    });
+    let found = product.filter(|file| is_so(&code(file)));
     let relative = |file: std::path::PathBuf| {
         let file = file.strip_prefix(root).expect("it is in the repository");
         file.to_str().expect("paths are ASCII").to_owned()
@@ -198,6 +271,17 @@ fn every_place_that_a_further_summand_touches_is_listed() {
         "pub enum Release {",
     ];
     assert_eq!(with(&words), listed(&SUMMANDS));
+}
+
+#[test]
+fn every_place_that_asks_a_mode_yes_or_no_is_listed() {
+    let asks = ["privacy.masked()", "privacy.is_noised()"];
+    let mut found = holding(&|code| {
+        let dense: String = code.split_whitespace().collect();
+        asks.iter().any(|ask| dense.contains(ask))
+    });
+    found.retain(|file| !file.starts_with("crates/protocol/"));
+    assert_eq!(found, listed(&ASKED));
 }
 
 /// A choice that is no match by name is found by nobody.

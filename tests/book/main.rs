@@ -12,6 +12,8 @@ mod commands;
 mod console;
 mod fuzzed;
 mod glossary;
+mod messages;
+mod methods;
 mod pages;
 mod papers;
 mod reference;

@@ -146,6 +146,53 @@ fn tables_are_printed_as_csv_and_as_a_page() {
 }
 
 #[test]
+fn trees_are_printed_and_written_for_other_programs() {
+    let folder = TempDir::new().unwrap();
+    let file = |name: &str| folder.path().join(name).display().to_string();
+    let (model, onnx) = (file("risk.json"), file("risk.onnx"));
+    let answer = json(&[&example("risk.toml"), "--export", &model]);
+    assert_eq!(answer["question"], "trees");
+    let trees = answer["trees"]["trees"].as_array().unwrap().len();
+    assert_eq!(number(&answer, "fit", 0, "trees"), trees as f64);
+    let held_out = |row: usize| number(&answer, "learning_curve", row, "held_out_log_loss");
+    assert!(held_out(1) < held_out(0), "{answer}");
+    let written: Value = serde_json::from_str(&fs::read_to_string(&model).unwrap()).unwrap();
+    let booster = &written["learner"]["gradient_booster"]["model"];
+    assert_eq!(booster["trees"].as_array().unwrap().len(), trees);
+    let page = file("page.html");
+    good(&[
+        "ask",
+        &example("risk.toml"),
+        "--export",
+        &onnx,
+        "--html",
+        &page,
+    ]);
+    assert!(fs::read(&onnx).unwrap().len() > 1000);
+    let page = fs::read_to_string(page).unwrap();
+    assert!(page.contains("Log loss by the number of trees") && page.contains("Importance"));
+    for (question, export, says) in [
+        ("risk.toml", &onnx, "exists"),
+        ("risk.toml", &file("risk.txt"), ".onnx or .json"),
+        ("hazards.toml", &file("hazards.onnx"), "kind \"trees\""),
+    ] {
+        let (code, error) = unanswered(&[&example(question), "--export", export]);
+        assert!(code == 2 && error.contains(says), "{error}");
+    }
+}
+
+#[test]
+fn few_rows_grow_few_trees_where_the_rule_is_not_weakened() {
+    let folder = TempDir::new().unwrap();
+    let file = folder.path().join("q.toml");
+    let text = fs::read_to_string(example("risk.toml")).unwrap();
+    let text = text.replace("path = \"", &format!("path = \"{}", example("")));
+    fs::write(&file, text.replace("unknowns-per-number = 0.2", "")).unwrap();
+    let (code, error) = unanswered(&[file.to_str().unwrap()]);
+    assert!(code == 1 && error.contains("rule numbers"), "{error}");
+}
+
+#[test]
 fn the_silos_of_a_scenario_are_sites_too() {
     let folder = TempDir::new().unwrap();
     let file = folder.path().join("q.toml");

@@ -134,6 +134,32 @@ fn nodes_answer_what_one_process_answers_with_all_tables() {
     let third = demo.configs[2].to_str().unwrap();
     let said = text(&output(&["check", "--offline", "--config", third]).stdout);
     assert!(!said.contains("contributions are paused"), "{said}");
+    let certificate = &answers(&demo.configs[0])[1]["certificate"];
+    assert_eq!(
+        (&certificate["quorum"], &certificate["members"]),
+        (&3.into(), &4.into())
+    );
+    let page = demo.folder.join("answers.html");
+    let write = [
+        "federation",
+        "answers",
+        "--html",
+        page.to_str().unwrap(),
+        "--config",
+        demo.configs[0].to_str().unwrap(),
+    ];
+    good(&write);
+    let written = fs::read_to_string(&page).unwrap();
+    for part in [
+        "Question 1 (describe)",
+        "Question 2 (glm)",
+        "<h2>Ratios</h2>",
+        "a quorum: 3 of 4 members",
+        certificate["certificate"].as_str().unwrap(),
+    ] {
+        assert!(written.contains(part), "{part}: {written}");
+    }
+    assert!(!output(&write).status.success());
     // Everybody can compute every sum again.
     let state = demo.configs[2].with_file_name("state");
     let said = good(&["verify", "--state", state.to_str().unwrap()]);
@@ -163,8 +189,8 @@ fn proposed(nodes: &mut Heard, configs: &[PathBuf], file: &Path, yes: &[usize]) 
 
 #[test]
 fn nodes_answer_under_masks_and_a_kill_changes_nothing() {
-    let text = crate::masked::SUMS.replace("rounds = 4", "rounds = 2");
-    let file = scenario("run-asked-masked", &text);
+    let agreed = crate::masked::SUMS.replace("rounds = 4", "rounds = 2");
+    let file = scenario("run-asked-masked", &agreed);
     let demo = Demo::new("run-asked-masked", &["--scenario", file.to_str().unwrap()]);
     let configs = &demo.configs;
     // The fourth lets its policy answer, but for one kind.
@@ -209,7 +235,6 @@ fn nodes_answer_under_masks_and_a_kill_changes_nothing() {
     nodes.until(2, "adopted");
     nodes.until(2, "adopted");
     nodes.nodes.kill(2);
-    std::thread::sleep(Duration::from_secs(1));
     nodes.nodes.start(2);
     for node in 0..4 {
         nodes.until(node, "finished");
@@ -285,8 +310,8 @@ fn nodes_answer_under_masks_and_a_kill_changes_nothing() {
 
 #[test]
 fn nodes_answer_counts_with_noise_and_say_what_they_cost() {
-    let text = crate::noised::NOISED.replace("rounds = 6", "rounds = 2");
-    let demo = crate::noised::of_all("run-asked-noised", &text);
+    let agreed = crate::noised::NOISED.replace("rounds = 6", "rounds = 2");
+    let demo = crate::noised::of_all("run-asked-noised", &agreed);
     let configs = &demo.configs;
     let tables: Vec<_> = configs
         .iter()

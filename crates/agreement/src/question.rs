@@ -326,6 +326,10 @@ mod tests {
     const AGE: &str = "\n[[question]]\nreason = \"how old the patients are\"\nkind = \"describe\"\ncolumns = [\"age\"]\n\
                        [question.ranges]\nage = [0, 120]\n";
 
+    const TREES: &str = "\n[[question]]\nreason = \"a score\"\nkind = \"trees\"\noutcome = \"ill = 1\"\n\
+                         columns = [\"age\", \"bmi\"]\ntrees = 20\ndepth = 3\nlambda = 1\nedges = { bmi = [20, 25] }\n\
+                         [question.ranges]\nage = [0, 120]\n";
+
     fn agreement() -> Agreement {
         Agreement::parse("federation.toml", EXAMPLE).unwrap()
     }
@@ -339,18 +343,16 @@ mod tests {
     #[test]
     fn a_question_comes_with_its_rounds_and_reads_as_it_was_written() {
         let old = agreement();
-        let text = old.asking(asked(AGE)).unwrap();
-        let new = Agreement::parse("new", &text).unwrap();
-        assert_eq!(new.questions, [asked(AGE)]);
-        let rounds = |of: &Agreement| of.epoch.protocol.rounds;
-        assert_eq!(rounds(&new), rounds(&old) + new.questions[0].most_rounds());
-        assert_eq!(
-            Agreement::parse("again", &new.to_toml().unwrap())
-                .unwrap()
-                .questions,
-            new.questions
-        );
-        assert_ne!(new.contents(), old.contents());
+        for question in [TREES, AGE] {
+            let text = old.asking(asked(question)).unwrap();
+            let new = Agreement::parse("new", &text).unwrap();
+            assert_eq!(new.questions, [asked(question)]);
+            let rounds = |of: &Agreement| of.epoch.protocol.rounds;
+            assert_eq!(rounds(&new), rounds(&old) + new.questions[0].most_rounds());
+            let again = Agreement::parse("again", &new.to_toml().unwrap()).unwrap();
+            assert_eq!(again.questions, new.questions);
+            assert_ne!(new.contents(), old.contents());
+        }
         // One without questions has the bytes that it had before there were any.
         assert_eq!(
             Agreement::parse("old", &old.to_toml().unwrap())

@@ -44,7 +44,7 @@ pub enum Broken {
     /// Too many numbers.
     #[error(
         "would have opened more numbers over the life of its source than a part of the unknowns behind them (rule \
-         numbers): ask for fewer columns or rounds, or read stored answers"
+         numbers): ask for fewer columns, trees or rounds, or read stored answers"
     )]
     Numbers,
     /// Too few sites for functions of a whole site.

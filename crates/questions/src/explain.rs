@@ -77,6 +77,13 @@ impl FederatedQuestion {
             Kind::Mixed(_) => "then rounds of the same kind, until the estimates are exact (300 at most)".to_owned(),
             Kind::Meta(meta) if meta.reml => "then rounds of ten such sums at new τ², until it is exact (100 at most)".to_owned(),
             Kind::Meta(_) => "round 3: the same at the estimated τ²; then the answer".to_owned(),
+            Kind::Trees(trees) => format!(
+                "then for every tree one round for each of its {} levels, of sums of gradients, hessians and rows by node, \
+                 column and bin, and of the loss so far: {} numbers a round at most, {} in all",
+                trees.depth,
+                trees.most_in_a_round(&self.agreed),
+                trees.most_in_all(&self.agreed, f64::INFINITY)
+            ),
         }
     }
 }

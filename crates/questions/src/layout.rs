@@ -43,6 +43,12 @@ impl SumLayout {
         self.block(name, len, unit, 0)
     }
 
+    /// Adds a block of whole multiples of 2^−`bits`, up to ±2^(52−`bits`), which are encoded without rounding.
+    #[must_use]
+    pub fn steps(self, name: &str, len: usize, unit: &str, bits: i32) -> Self {
+        self.block(name, len, unit, BITS.cast_signed() - bits)
+    }
+
     fn block(mut self, name: &str, len: usize, unit: &str, exponent: i32) -> Self {
         if len > 0 {
             self.blocks.push(SumBlock {
@@ -191,6 +197,16 @@ mod tests {
         assert_eq!(opened.one("n"), 2.0 * count);
         assert!((opened.block("sums")[1] + 0.6).abs() < 2e-9);
         assert_eq!(opened.block("other"), [0.0; 0]);
+    }
+
+    #[test]
+    fn multiples_of_a_step_are_encoded_without_rounding() {
+        let layout = SumLayout::default().steps("gradients", 2, "", 40);
+        let step = power(-40);
+        let words = layout.encode(&[3.0 * step, -4096.0]).unwrap();
+        assert_eq!(words, [3, (-(1i64 << 52)).cast_unsigned()]);
+        assert_eq!(layout.decode(&words).numbers, [3.0 * step, -4096.0]);
+        assert!(layout.encode(&[4096.1, 0.0]).is_err());
     }
 
     #[test]

@@ -31,6 +31,10 @@ impl FederatedQuestion {
                 "its sums are of the estimates of whole sites, which one row changes without a small bound: ask for \
                  kind \"describe\" by group",
             ),
+            Kind::Trees(_) => Some(
+                "every level of every tree would need noise of its own, and few rows are in a node: ask for kind \
+                 \"describe\" by group, or \"crosstab\"",
+            ),
             Kind::Glm(_) | Kind::Correlate(_) => Some(
                 "one row changes the products of all pairs of columns, and noise of that size would hide them but in \
                  very large tables: ask for kind \"describe\" by group, or \"crosstab\"",
@@ -131,9 +135,10 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
     use crate::Step;
+    use crate::kinds::TimeGrid;
     use crate::kinds::crosstab::Crosstab;
     use crate::kinds::describe::Describe;
-    use crate::kinds::km::{Km, TimeGrid};
+    use crate::kinds::km::Km;
     use crate::table::CellColumn;
     use crate::tests::agreed;
 
@@ -244,12 +249,13 @@ mod tests {
 
     #[test]
     fn kinds_without_a_bound_say_why() {
-        for kind in ["cox", "quantiles", "mixed"] {
+        for kind in ["cox", "quantiles", "mixed", "trees"] {
             let text = match kind {
                 "cox" => r#"{"kind":"cox","time":"months","event":"status > 0","terms":["age"]}"#,
                 "quantiles" => {
                     r#"{"kind":"quantiles","columns":["age"],"probabilities":[0.5],"width":1}"#
                 }
+                "trees" => r#"{"kind":"trees","outcome":"status > 0","columns":["age"],"trees":2}"#,
                 _ => r#"{"kind":"mixed","outcome":"age","terms":["months"]}"#,
             };
             let kind: Kind = serde_json::from_str(text).unwrap();

@@ -13,6 +13,7 @@ use crate::kinds::{
     meta::{Meta, MetaOutcome, MetaProgress},
     mixed::{Mixed, MixedFitProgress, MixedOutcome},
     quantiles::{Quantiles, QuantilesOutcome, QuantilesProgress},
+    trees::{Trees, TreesOutcome, TreesProgress},
 };
 use crate::layout::{DecodedSum, SumLayout};
 use crate::refusal::{QuestionError, QuestionStopped, SiteRefusal};
@@ -136,6 +137,8 @@ kinds! {
     Meta "meta" MetaProgress => MetaOutcome,
     /// Linear mixed models.
     Mixed "mixed" MixedFitProgress => MixedOutcome,
+    /// Gradient-boosted trees.
+    Trees "trees" TreesProgress => TreesOutcome,
 }
 
 /// Common knowledge of a question between its rounds.
@@ -196,6 +199,12 @@ impl FederatedQuestion {
                 "`exponent` must be 0 to 20".to_owned(),
             ));
         }
+        if self.exponent != 0 && matches!(self.kind, Kind::Trees(_)) {
+            return Err(QuestionError::Other(
+                "the steps of kind \"trees\" follow from the number of rows: leave out `exponent`"
+                    .to_owned(),
+            ));
+        }
         self.kind.inputs(&self.agreed)
     }
 
@@ -219,6 +228,38 @@ impl FederatedQuestion {
             .known(counts)
             .map_err(|error| SiteRefusal::Rows(error.to_string()))?;
         Ok((self.kind.gates(&known), known))
+    }
+
+    /// The most numbers that its rounds open where there are so many rows, for a kind that decides so before it has
+    /// opened more than counts; `None` of the others.
+    pub(crate) fn most_numbers(&self, rows: f64) -> Option<u64> {
+        match &self.kind {
+            Kind::Trees(trees) => {
+                let counts = self.layout(&QuestionProgress::Counts);
+                let counts = counts.map_or(0, |layout| layout.len() as u64);
+                Some(counts + trees.most_in_all(&self.agreed, rows))
+            }
+            _ => None,
+        }
+    }
+
+    /// Returns whether a site has 1 to `smallest` − 1 rows in a part of them whose sums the next round opens.
+    pub(crate) fn has_small_part(
+        &self,
+        table: &RowTable,
+        progress: &QuestionProgress,
+        smallest: u64,
+    ) -> Result<bool, SiteRefusal> {
+        let QuestionProgress::Rounds { counts, kind } = progress else {
+            return Ok(false);
+        };
+        let (Kind::Trees(trees), KindProgress::Trees(progress)) = (&self.kind, &**kind) else {
+            return Ok(false);
+        };
+        let known = self.known(counts.clone());
+        let known = known.map_err(|error| SiteRefusal::Rows(error.to_string()))?;
+        let rows = table.read(&self.filter, &known.inputs)?;
+        Ok(trees.has_small_node(&known, &rows, progress, smallest))
     }
 
     /// Returns whether the vectors are functions of a whole site, and not sums over its rows.

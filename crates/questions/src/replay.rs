@@ -46,9 +46,13 @@ impl FederatedQuestion {
         let Ok(inputs) = self.inputs() else { return 0 };
         let first = self.first_layouts().unwrap_or_default();
         let first = first.iter().map(SumLayout::len).max().unwrap_or(0);
+        let nodes = match &self.kind {
+            Kind::Trees(trees) => usize::try_from(trees.most_in_a_round(&self.agreed)),
+            _ => Ok(0),
+        };
         // Later rounds open what the first ones do, and products of columns.
         let columns = inputs.len() + 3;
-        4 * (first + columns * columns)
+        (4 * (first + columns * columns)).max(nodes.unwrap_or(usize::MAX))
     }
 
     /// The most rounds that it takes, the first one included, which opens counts.
@@ -63,6 +67,7 @@ impl FederatedQuestion {
             Kind::Meta(meta) if meta.reml => 103,
             Kind::Meta(_) => 3,
             Kind::Mixed(_) => 303,
+            Kind::Trees(trees) => trees.most_rounds(),
         }
     }
 }

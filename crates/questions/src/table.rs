@@ -99,13 +99,7 @@ impl RowTable {
         inputs: &[QuestionInput],
     ) -> Result<Vec<Vec<CellValue>>, SiteRefusal> {
         let kept = self.filtered(filter)?;
-        let mut rows = vec![Vec::with_capacity(inputs.len()); kept.len()];
-        for input in inputs {
-            let cells = self.column(input.column())?;
-            for (row, at) in rows.iter_mut().zip(&kept) {
-                row.push(input.value(cells, *at)?);
-            }
-        }
+        let mut rows = self.values(&kept, inputs)?;
         rows.sort_by(|left, right| {
             let pairs = left.iter().zip(right);
             let mut orders = pairs.map(|(left, right)| left.order().total_cmp(&right.order()));
@@ -114,6 +108,22 @@ impl RowTable {
                 .unwrap_or(std::cmp::Ordering::Equal)
         });
         Ok(rows)
+    }
+
+    /// The values of these inputs in these rows, in their order.
+    pub(crate) fn values(
+        &self,
+        rows: &[usize],
+        inputs: &[QuestionInput],
+    ) -> Result<Vec<Vec<CellValue>>, SiteRefusal> {
+        let mut values = vec![Vec::with_capacity(inputs.len()); rows.len()];
+        for input in inputs {
+            let cells = self.column(input.column())?;
+            for (row, at) in values.iter_mut().zip(rows) {
+                row.push(input.value(cells, *at)?);
+            }
+        }
+        Ok(values)
     }
 }
 

@@ -23,6 +23,10 @@ pub(crate) struct AskOptions {
     /// File for an HTML page of the answer, which is not overwritten [default: none]
     #[arg(long, value_name = "FILE", conflicts_with = "explain")]
     pub(crate) html: Option<PathBuf>,
+    /// File for the trees of a question of kind "trees", which is not overwritten: FILE.onnx, or FILE.json as a model
+    /// of XGBoost [default: none]
+    #[arg(long, value_name = "FILE", conflicts_with = "explain")]
+    pub(crate) export: Option<PathBuf>,
     /// File that keeps what the sites have answered, so that later questions are checked against it [default: none]
     #[arg(long, value_name = "FILE")]
     pub(crate) record: Option<PathBuf>,

@@ -1,8 +1,9 @@
 //! The HTML page of answered questions: how many rows and sites each answer is of, survival curves with numbers at
-//! risk or a forest plot, the tables, what was opened, and what proves it.
+//! risk, a forest plot or the loss of boosted trees, the tables, what was opened, and what proves it.
 
 mod curve;
 mod forest;
+mod trees;
 
 use formatting::numbers;
 use formatting::page::document;
@@ -91,7 +92,7 @@ pub(crate) fn page_of_federation(
                 }
             }
             @for story in stories {
-                article {
+                article style="margin-top:3rem" {
                     header {
                         h1 { (story.name) }
                         p.lead { (story.lead) }
@@ -191,6 +192,7 @@ fn picture(story: &QuestionStory<'_>) -> Markup {
             let lines = lines.map(|(name, one)| (name.to_owned(), one.value, Some(one)));
             forest::section("Effects", false, lines.into_iter())
         }
+        Some(Outcome::Trees(found)) => trees::sections(found),
         _ => html! {},
     }
 }

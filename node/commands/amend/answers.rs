@@ -5,12 +5,14 @@ use std::path::Path;
 
 use agreement::{Agreement, QuestionStage};
 use formatting::numbers;
-use questions::QuestionMode;
+use questions::kinds::trees::TreesOutcome;
 use questions::outcome::PrintedTable;
+use questions::{Outcome, QuestionMode};
 use serde::Serialize;
 
 use super::{NodeCommandError, failed, wrapped};
 use crate::answers::{AnswerCertificate, FoundAnswer, FoundAnswers, texts};
+use crate::commands::trees::TreesFile;
 
 /// An answer as JSON.
 #[derive(Serialize)]
@@ -31,6 +33,40 @@ struct AnswerDocument<'a> {
     bytes_per_site: u64,
     /// None without an answer.
     certificate: Option<&'a AnswerCertificate>,
+    /// The trees themselves, where that is what was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    trees: Option<&'a TreesOutcome>,
+}
+
+/// Writes the trees of an answered question, of this number or of the last one that has any.
+pub(super) fn export(
+    found: &FoundAnswers,
+    file: &Path,
+    question: Option<usize>,
+) -> Result<(), NodeCommandError> {
+    let file = TreesFile::new(file)?;
+    let chosen = found.answers.iter().rev().find(|answer| match question {
+        Some(number) => answer.number == number,
+        None => trees(answer).is_some(),
+    });
+    match chosen.map(|answer| &answer.stage) {
+        Some(QuestionStage::Done { outcome, .. }) => file.write(outcome),
+        _ => Err(NodeCommandError::Usage(match question {
+            Some(number) => format!("--export: question {number} has no answer"),
+            None => "--export: no question is answered by trees".to_owned(),
+        })),
+    }
+}
+
+/// The trees of an answer, if it has any.
+fn trees(answer: &FoundAnswer) -> Option<&TreesOutcome> {
+    match &answer.stage {
+        QuestionStage::Done { outcome, .. } => match &**outcome {
+            Outcome::Trees(found) => Some(found),
+            _ => None,
+        },
+        QuestionStage::Open { .. } | QuestionStage::Stopped { .. } => None,
+    }
 }
 
 /// The answers that a state folder holds.
@@ -88,6 +124,7 @@ fn document<'a>(answer: &'a FoundAnswer, certificate: &'a AnswerCertificate) -> 
         numbers_opened: answer.opened.numbers,
         bytes_per_site: answer.opened.bytes,
         certificate: Some(certificate).filter(|_| state == "answered"),
+        trees: trees(answer),
     }
 }
 

@@ -70,6 +70,8 @@ pub(crate) fn amend(options: &Amend) -> Result<(), NodeCommandError> {
             json,
             csv,
             html,
+            export,
+            question,
             node,
         } => {
             let standing = AgreementInForce::of(node)?;
@@ -77,6 +79,9 @@ pub(crate) fn amend(options: &Amend) -> Result<(), NodeCommandError> {
             let found = answers::found(&institution.state, &standing.agreement)?;
             if let Some(page) = html {
                 answer_page::write_page(page, &found)?;
+            }
+            if let Some(file) = export {
+                answers::export(&found, file, *question)?;
             }
             answers::print(&found, (*json, *csv))
         }

@@ -89,6 +89,11 @@ class Answer(dict[str, Any]):
         return [str(note) for table in self._tables() for note in table["notes"]]
 
     @property
+    def refused(self) -> list[str]:
+        """Which sites of a running federation did not answer, by rule, in sentences: the answer is without them."""
+        return [str(said) for said in self.get("refused", [])]
+
+    @property
     def certificate(self) -> Mapping[str, Any] | None:
         """The round, its hashes, and the quorum that made the answer final; `None` where one process played the sites."""
         found: Mapping[str, Any] | None = self.get("certificate")
@@ -168,7 +173,7 @@ class Answer(dict[str, Any]):
             return [*facts, ("answer", f"none: {self.why}" if self.why else f"not yet, after {self._rounds()}")]
         events = self._counted("events")
         rows = f"{self.n:,} of {self.rows:,} at {self.sites} sites, {self.missing:,} missing, {self.outside:,} out of range"
-        facts.append(("rows", rows + (f", {events:,} events" if events is not None else "")))
+        facts.append(("rows", rows + (f", {events:,} events" if events is not None else "") + self._without()))
         facts.append(("answer", self._result()))
         said = f"{self.suppressed} cells suppressed" if self.suppressed else "nothing suppressed"
         certified = self.certificate
@@ -176,6 +181,9 @@ class Answer(dict[str, Any]):
         facts.append(("opened", f"{self._opened()}, {said}{where}"))
         facts.append(("views", '.frames, .frame("' + str(self._table(None)["name"]) + '"), .plot(), .to_csv(), .json'))
         return facts
+
+    def _without(self) -> str:
+        return f"; refused: {'; '.join(self.refused)}"[:100] if self.refused else ""
 
     def _opened(self) -> str:
         if self.get("stored"):

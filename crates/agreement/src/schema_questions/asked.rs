@@ -273,7 +273,7 @@ mod tests {
         } = asked(SCHEMA, 1000);
         let names: Vec<&str> = questions.iter().map(|one| &*one.name).collect();
         assert_eq!(names, ["quantiles", "target", "levels-1", "levels-2"]);
-        let question = |at: usize| questions[at].agreed.question();
+        let question = |at: usize| questions[at].agreed.plain();
         let quantiles = question(0);
         let ranges = &quantiles.agreed.ranges;
         assert_eq!(ranges.len(), 3, "{ranges:?}");
@@ -289,7 +289,7 @@ mod tests {
         assert_eq!(left_out.len(), 2, "{left_out:?}");
         assert!(left_out[0].starts_with("\"ph\"") && left_out[1].starts_with("\"day\""));
         for question in &questions {
-            assert!(question.agreed.question().inputs().is_ok());
+            assert!(question.agreed.plain().inputs().is_ok());
             let read: AgreedQuestion = toml::from_str(&question.text().unwrap()).unwrap();
             assert_eq!(read, question.agreed);
         }
@@ -298,7 +298,7 @@ mod tests {
     #[test]
     fn quantiles_take_one_round_after_the_counts() {
         let questions = asked(SCHEMA, 1000).questions;
-        let question = questions[0].agreed.question();
+        let question = questions[0].agreed.plain();
         // 64 numbers of each of three columns, and four counts.
         let layouts = question.first_layouts().unwrap();
         assert_eq!([layouts[0].len(), layouts[1].len()], [4, 192]);
@@ -333,7 +333,7 @@ mod tests {
         let questions = asked(classes, 1000).questions;
         assert_eq!(questions.len(), 1);
         assert_eq!(questions[0].name, "levels");
-        let levels = questions[0].agreed.question().agreed.levels;
+        let levels = questions[0].agreed.plain().agreed.levels;
         assert_eq!(levels["end"], ["home", "1", "dead"]);
         assert_eq!(levels["ward"], ["a", "b"]);
     }

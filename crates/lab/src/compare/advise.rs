@@ -1,8 +1,8 @@
 //! Advice for one federation: which strategy serves its members best, and whether any does.
 //!
-//! A small comparison within a time budget. Learning together has to heartbeat the best that a silo can make
+//! A small comparison within a time budget. Learning together has to beat the best that a silo can make
 //! alone: the local model that it would serve, or a constant. What looks best among several strategies
-//! looks better than it is, so the way, and what it has to heartbeat, are chosen on one half of the seeds, and the
+//! looks better than it is, so the way, and what it has to beat, are chosen on one half of the seeds, and the
 //! gain is measured on the other.
 
 use std::collections::BTreeSet;
@@ -76,7 +76,7 @@ pub enum WhyNotKnown {
 pub struct Advice {
     /// The answer.
     pub verdict: AdviceVerdict,
-    /// Label of what silos make alone, and what learning together has to heartbeat.
+    /// Label of what silos make alone, and what learning together has to beat.
     pub alone: String,
     /// Mean gain of the way that looked best over that, per silo, on the seeds that did not choose it.
     pub gain: Option<Interval>,

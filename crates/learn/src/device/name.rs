@@ -36,7 +36,10 @@ impl DeviceName {
 
     /// Returns whether this device is the processor, whose cores trainings share.
     pub(super) fn is_processor(self) -> bool {
-        matches!(self, Self::Cpu | Self::TchCpu)
+        match self {
+            Self::Cpu | Self::TchCpu => true,
+            Self::TchCuda(_) => false,
+        }
     }
 }
 

@@ -11,14 +11,48 @@ pub(crate) fn every() -> Vec<Device> {
     usable.map(|device| open(device).open().unwrap()).collect()
 }
 
+/// A device of every kind: one that has no place here does not compile.
+fn of_every_kind() -> [DeviceName; 3] {
+    let place = |name: DeviceName| match name {
+        DeviceName::Cpu => 0,
+        DeviceName::TchCpu => 1,
+        DeviceName::TchCuda(_) => 2,
+    };
+    let all = [DeviceName::Cpu, DeviceName::TchCpu, DeviceName::TchCuda(0)];
+    assert!(
+        all.into_iter()
+            .enumerate()
+            .all(|(at, name)| place(name) == at)
+    );
+    all
+}
+
+#[test]
+fn every_kind_of_device_is_listed_and_in_all_texts_of_names() {
+    let page = std::fs::read_to_string(concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../docs/devices.md"
+    ));
+    let page = page.unwrap();
+    let schema = schemars::schema_for!(DeviceName).to_value().to_string();
+    let listed = devices();
+    for name in of_every_kind() {
+        let text = name.to_string();
+        let (head, _) = text.split_once(':').unwrap_or((&text, ""));
+        assert!(name::NAMES.contains(&text), "{text}");
+        assert!(schema.contains(head), "{text}: {schema}");
+        assert!(listed.iter().any(|device| device.name == name), "{text}");
+        assert!(
+            page.contains(&format!("| `{text}`")),
+            "{text}: docs/devices.md"
+        );
+    }
+}
+
 #[test]
 fn names_are_written_as_they_are_read() {
-    for name in [
-        DeviceName::Cpu,
-        DeviceName::TchCpu,
-        DeviceName::TchCuda(0),
-        DeviceName::TchCuda(13),
-    ] {
+    let all = of_every_kind().into_iter();
+    for name in all.chain([DeviceName::TchCuda(13)]) {
         assert_eq!(name.to_string().parse(), Ok(name));
         let json = serde_json::to_string(&name).unwrap();
         assert_eq!(serde_json::from_str::<DeviceName>(&json).unwrap(), name);

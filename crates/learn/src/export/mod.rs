@@ -8,6 +8,8 @@
 //! Every one of them takes rows as they are after categories became columns of 0 and 1 (see
 //! [`schema`](crate::schema)): missing values are filled and numbers scaled inside, and what comes
 //! out is in the target's own units, or probabilities.
+//!
+//! Boosted trees, which a question answers, are written by [`onnx_of_trees`] and [`xgboost_of_trees`].
 
 mod card;
 mod error;
@@ -20,6 +22,7 @@ mod predictor;
 mod rows;
 mod tensors;
 mod threshold;
+mod trees;
 
 pub use card::{Card, CardColumn, CardParts, CardTask, Coalition, HeldOut, Origin, Output};
 pub use error::ExportError;
@@ -30,6 +33,7 @@ pub use outside::OutsideRows;
 pub use predictor::Predictor;
 pub use rows::{BadRows, Predicted, RowsToPredict};
 pub use threshold::{Rates, Threshold};
+pub use trees::{onnx_of_trees, xgboost_of_trees};
 
 #[cfg(test)]
 mod tests;

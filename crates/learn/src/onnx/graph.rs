@@ -2,12 +2,12 @@
 
 use prost::Message;
 
-use super::OPSET;
 use super::proto::{
     AttributeProto, Dimension, GraphProto, ModelProto, NodeProto, OperatorSetIdProto,
     StringStringEntryProto, TensorProto, TensorShapeProto, TensorType, TypeProto, ValueInfoProto,
     element, kind,
 };
+use super::{OPSET, TREES, TREES_OPSET};
 
 /// Version of the file format that goes with the opset.
 const IR_VERSION: i64 = 8;
@@ -23,6 +23,8 @@ pub(crate) enum Attribute<'a> {
     Int(i64),
     Ints(&'a [usize]),
     Float(f32),
+    Floats(&'a [f32]),
+    Texts(&'a [&'a str]),
 }
 
 /// A graph under construction. Its rows are the first dimension of every value.
@@ -80,6 +82,20 @@ impl OnnxGraph {
         self.named(operator, inputs, attributes, &name)
     }
 
+    /// A node with one output whose operator is of the domain of classical models, such as trees.
+    pub(crate) fn tree_node(
+        &mut self,
+        operator: &str,
+        inputs: &[&Value],
+        attributes: &[(&str, Attribute<'_>)],
+    ) -> Value {
+        let value = self.node(operator, inputs, attributes);
+        if let Some(node) = self.proto.node.last_mut() {
+            node.domain = TREES.into();
+        }
+        value
+    }
+
     fn named(
         &mut self,
         operator: &str,
@@ -99,6 +115,14 @@ impl OnnxGraph {
                     proto.ints = values.iter().map(|&value| value as i64).collect();
                     proto.kind = kind::INTS;
                 }
+                Attribute::Floats(values) => {
+                    proto.floats = values.to_vec();
+                    proto.kind = kind::FLOATS;
+                }
+                Attribute::Texts(values) => {
+                    proto.strings = values.iter().map(|&value| value.into()).collect();
+                    proto.kind = kind::STRINGS;
+                }
             }
             proto
         };
@@ -108,6 +132,7 @@ impl OnnxGraph {
             name: format!("{operator} {output}"),
             op_type: operator.into(),
             attribute: attributes.iter().map(attribute).collect(),
+            domain: String::new(),
         });
         Value(output.into())
     }
@@ -164,16 +189,23 @@ impl OnnxGraph {
             key: (*key).into(),
             value: value.clone(),
         };
+        let mut opset_import = vec![OperatorSetIdProto {
+            domain: String::new(),
+            version: OPSET,
+        }];
+        if self.proto.node.iter().any(|node| node.domain == TREES) {
+            opset_import.push(OperatorSetIdProto {
+                domain: TREES.into(),
+                version: TREES_OPSET,
+            });
+        }
         let model = ModelProto {
             ir_version: IR_VERSION,
             producer_name: "rota".into(),
             producer_version: env!("CARGO_PKG_VERSION").into(),
             doc_string: doc.into(),
             graph: Some(self.proto),
-            opset_import: vec![OperatorSetIdProto {
-                domain: String::new(),
-                version: OPSET,
-            }],
+            opset_import,
             metadata_props: properties.iter().map(property).collect(),
         };
         (model.encoded_len() <= LARGEST).then(|| model.encode_to_vec())

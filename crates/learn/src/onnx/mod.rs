@@ -10,3 +10,7 @@ pub(crate) use graph::{Attribute, OnnxGraph, Value};
 
 /// Version of the operators.
 pub(crate) const OPSET: i64 = 17;
+/// Domain of the operators of classical models, such as trees.
+pub(crate) const TREES: &str = "ai.onnx.ml";
+/// Version of these operators.
+pub(crate) const TREES_OPSET: i64 = 3;

@@ -13,7 +13,9 @@ pub(super) mod element {
 pub(super) mod kind {
     pub(crate) const FLOAT: i32 = 1;
     pub(crate) const INT: i32 = 2;
+    pub(crate) const FLOATS: i32 = 6;
     pub(crate) const INTS: i32 = 7;
+    pub(crate) const STRINGS: i32 = 8;
 }
 
 #[derive(Clone, PartialEq, Message)]
@@ -76,6 +78,8 @@ pub(super) struct NodeProto {
     pub(super) op_type: String,
     #[prost(message, repeated, tag = "5")]
     pub(super) attribute: Vec<AttributeProto>,
+    #[prost(string, tag = "7")]
+    pub(super) domain: String,
 }
 
 #[derive(Clone, PartialEq, Message)]
@@ -86,8 +90,12 @@ pub(super) struct AttributeProto {
     pub(super) f: Option<f32>,
     #[prost(int64, optional, tag = "3")]
     pub(super) i: Option<i64>,
+    #[prost(float, repeated, packed = "false", tag = "7")]
+    pub(super) floats: Vec<f32>,
     #[prost(int64, repeated, packed = "false", tag = "8")]
     pub(super) ints: Vec<i64>,
+    #[prost(string, repeated, tag = "9")]
+    pub(super) strings: Vec<String>,
     #[prost(int32, tag = "20")]
     pub(super) kind: i32,
 }

@@ -32,7 +32,7 @@ fn site(number: usize) -> RowTable {
 }
 
 /// Four sites; at the first one a single patient is 97 years old.
-fn sites() -> Vec<RowTable> {
+pub(super) fn sites() -> Vec<RowTable> {
     let mut sites: Vec<RowTable> = (0..4).map(site).collect();
     let ages: Vec<f64> = match sites[0].cells("age") {
         Some(CellColumn::Numbers(cells)) => cells.iter().flatten().copied().collect(),
@@ -52,7 +52,7 @@ fn dose_of_the_oldest() -> f64 {
     }
 }
 
-fn known() -> AgreedColumns {
+pub(super) fn known() -> AgreedColumns {
     agreed(
         &[("age", [0.0, 120.0]), ("dose", [0.0, 10.0])],
         &[("ward", &["0", "1", "2"])],
@@ -73,12 +73,12 @@ fn doses(filter: &[&str], group: Option<&str>) -> FederatedQuestion {
 }
 
 /// A question without what sites check.
-fn unguarded(question: &FederatedQuestion, sites: &[RowTable]) -> AskedQuestion {
+pub(super) fn unguarded(question: &FederatedQuestion, sites: &[RowTable]) -> AskedQuestion {
     ask(question, sites, |_, _, _| Ok(())).unwrap()
 }
 
 /// A question of which every site checks every round by its record and these rules.
-fn guarded(
+pub(super) fn guarded(
     question: &FederatedQuestion,
     sites: &[RowTable],
     records: &mut [AnswerRecord],
@@ -108,12 +108,12 @@ fn guarded(
     found.end
 }
 
-fn records() -> Vec<AnswerRecord> {
+pub(super) fn records() -> Vec<AnswerRecord> {
     vec![AnswerRecord::default(); 4]
 }
 
 #[track_caller]
-fn breaks(found: Result<Outcome, AskedNothing>, rule: &str) {
+pub(super) fn breaks(found: Result<Outcome, AskedNothing>, rule: &str) {
     let Err(AskedNothing::Refused {
         why: SiteRefusal::Rule(broken),
         ..
@@ -480,13 +480,13 @@ fn roots([p1, p2, p3]: [f64; 3]) -> [f64; 3] {
     // x = t + e1/3 has no square; three real roots by the cosine.
     let (p, q) = (
         e2 - e1 * e1 / 3.0,
-        -2.0 * e1.powi(3) / 27.0 + e1 * e2 / 3.0 - e3,
+        -2.0 * e1 * e1 * e1 / 27.0 + e1 * e2 / 3.0 - e3,
     );
     let radius = 2.0 * (-p / 3.0).sqrt();
     let angle = (3.0 * q / (p * radius)).clamp(-1.0, 1.0).acos();
     std::array::from_fn(|k| {
         let turn = 2.0 * std::f64::consts::PI * k as f64;
-        radius * ((angle - turn) / 3.0).cos() + e1 / 3.0
+        radius * libm::cos((angle - turn) / 3.0) + e1 / 3.0
     })
 }
 

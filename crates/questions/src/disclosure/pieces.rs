@@ -5,8 +5,9 @@
 
 use std::collections::BTreeMap;
 
+use crate::kinds::trees::Trees;
 use crate::question::FederatedQuestion;
-use crate::table::{Condition, QuestionInput, RowTable};
+use crate::table::{CellValue, Condition, QuestionInput, RowTable};
 use crate::{Kind, SiteRefusal};
 
 /// The rows of one sum: membership by row, and the columns that are summed over them.
@@ -48,6 +49,8 @@ pub(super) fn sets(
             for input in &inputs {
                 sets.push(summed(&cut, std::slice::from_ref(input), table)?);
             }
+        } else if let Kind::Trees(trees) = &question.kind {
+            sets.extend(trained(trees, &cut, &inputs, table)?);
         } else {
             sets.push(summed(&cut, &inputs, table)?);
         }
@@ -72,13 +75,37 @@ fn summed(cut: &[bool], inputs: &[QuestionInput], table: &RowTable) -> Result<Ro
         .zip(known)
         .map(|(cut, known)| *cut && known)
         .collect();
-    let mut columns: Vec<String> = inputs
-        .iter()
-        .map(|input| input.column().to_owned())
-        .collect();
+    Ok(RowSet {
+        members,
+        columns: columns_of(inputs),
+    })
+}
+
+/// The rows of a cut that trees use, those with missing values among them, and of these the rows that are not held out.
+fn trained(
+    trees: &Trees,
+    cut: &[bool],
+    inputs: &[QuestionInput],
+    table: &RowTable,
+) -> Result<[RowSet; 2], SiteRefusal> {
+    let all: Vec<usize> = (0..table.rows()).collect();
+    let values = table.values(&all, inputs)?;
+    let set = |is_in: &dyn Fn(&[CellValue]) -> bool| {
+        let rows = cut.iter().zip(&values);
+        RowSet {
+            members: rows.map(|(cut, row)| *cut && is_in(row)).collect(),
+            columns: columns_of(inputs),
+        }
+    };
+    Ok([set(&Trees::uses), set(&|row| trees.trains_on(row))])
+}
+
+fn columns_of(inputs: &[QuestionInput]) -> Vec<String> {
+    let columns = inputs.iter().map(|input| input.column().to_owned());
+    let mut columns: Vec<String> = columns.collect();
     columns.sort();
     columns.dedup();
-    Ok(RowSet { members, columns })
+    columns
 }
 
 /// Returns true if some sets of rows single out 1 to `smallest` − 1 rows: filters and groups with all rows, and

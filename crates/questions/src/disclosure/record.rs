@@ -103,12 +103,13 @@ impl AnswerRecord {
             return Ok(());
         }
         let (_, known) = question.gates_of(table)?;
-        dominance(
-            &known.counts,
-            all,
-            rules,
-            rules.smallest_cell.max(question.rules.smallest_cell),
-        )?;
+        let smallest = rules.smallest_cell.max(question.rules.smallest_cell);
+        dominance(&known.counts, all, rules, smallest)?;
+        if question.mode == QuestionMode::Clear
+            && question.has_small_part(table, progress, smallest)?
+        {
+            return Err(Broken::Clear("rows in a node of a tree".to_owned()).into());
+        }
         let layout = question
             .layout(progress)
             .map_err(|error| SiteRefusal::Rows(error.to_string()))?;
@@ -137,7 +138,12 @@ impl AnswerRecord {
         columns.dedup();
         let unknowns = (all.rows - known.counts.rows) * columns.len() as f64;
         let before: u64 = self.others(question).map(|answered| answered.opened).sum();
-        let numbers = before + opened + layout.len() as u64;
+        let now = opened + layout.len() as u64;
+        // Refused before anything but counts is open, and not in the middle.
+        let numbers = before
+            + question
+                .most_numbers(all.rows)
+                .map_or(now, |most| most.max(now));
         if numbers as f64 * rules.unknowns_per_number > unknowns {
             return Err(Broken::Numbers.into());
         }

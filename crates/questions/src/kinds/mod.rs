@@ -10,6 +10,7 @@ pub mod logrank;
 pub mod meta;
 pub mod mixed;
 pub mod quantiles;
+pub mod trees;
 
 use serde::{Deserialize, Serialize};
 

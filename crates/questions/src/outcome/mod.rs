@@ -5,6 +5,7 @@
 pub mod curves;
 mod models;
 mod tables;
+mod trees;
 
 use std::fmt::Write;
 
@@ -214,6 +215,7 @@ pub fn sheets(
         Outcome::Glm(found) => sheets.extend(models::glm(found)),
         Outcome::Meta(found) => sheets.extend(models::meta(found)),
         Outcome::Mixed(found) => sheets.extend(models::mixed(found)),
+        Outcome::Trees(found) => sheets.extend(trees::boosted(found)),
     }
     if question.mode == QuestionMode::Noised {
         // Tests compare with chance alone, and noise is more.

@@ -13,6 +13,7 @@ mod mixed;
 mod properties;
 mod small;
 mod tcga;
+mod trees;
 
 /// No limits of counts, for methods on few rows.
 pub(crate) const WITHOUT_LIMITS: QuestionRules = QuestionRules {

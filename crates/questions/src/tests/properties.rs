@@ -14,6 +14,7 @@ use crate::kinds::glm::GlmFamily;
 use crate::kinds::km::Km;
 use crate::kinds::logrank::Logrank;
 use crate::kinds::quantiles::Quantiles;
+use crate::kinds::trees::Trees;
 use crate::table::CellColumn;
 
 /// All rows of the small tables, as sites by this number for each row, in this order.
@@ -82,6 +83,19 @@ fn pooled_kinds() -> Vec<Kind> {
             event,
             group: "b".to_owned(),
             grid: Some(grid),
+        }),
+        Kind::Trees(Trees {
+            outcome: "number".to_owned(),
+            columns: words(&["a", "b", "y = 1"]),
+            trees: 3,
+            depth: 2,
+            rate: 0.3,
+            lambda: 1.0,
+            min_rows: 20,
+            min_hessian: 1e-3,
+            bins: 8,
+            edges: Default::default(),
+            held_out: 0.0,
         }),
     ]
 }

@@ -12,10 +12,12 @@ use formatting::numbers;
 use node::answers::page::{AnswerCost, QuestionStory, page};
 use node::answers::tables::SiteTable;
 use node::answers::texts;
+use node::commands::trees::{NO_TREES, TreesFile};
 use questions::disclosure::AnswerRecord;
+use questions::kinds::trees::TreesOutcome;
 use questions::outcome::{PrintedTable, sheets};
 use questions::{
-    AskedNothing, AskedQuestion, FederatedQuestion, FirstCounts, Outcome, QuestionMode,
+    AskedNothing, AskedQuestion, FederatedQuestion, FirstCounts, Kind, Outcome, QuestionMode,
     QuestionProgress,
 };
 use serde::Serialize;
@@ -43,6 +45,9 @@ struct AskedDocument<'a> {
     bytes_per_site: u64,
     stored: bool,
     answer: Vec<PrintedTable>,
+    /// The trees themselves, where that is what was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    trees: Option<&'a TreesOutcome>,
 }
 
 /// Explains, asks and prints.
@@ -71,6 +76,10 @@ pub(crate) fn run(options: &AskOptions) -> Result<(), CommandError> {
     if let Some(page) = &options.html {
         super::vacant(page, false)?;
     }
+    let export = options.export.as_deref().map(TreesFile::new).transpose()?;
+    if export.is_some() && !matches!(question.kind, Kind::Trees(_)) {
+        return Err(CommandError::usage(NO_TREES));
+    }
     let sites = tables::read(question, &read.sites, options.data_folder().as_deref())?;
     let mut records = match &options.record {
         Some(path) => read_records(path)?,
@@ -90,6 +99,9 @@ pub(crate) fn run(options: &AskOptions) -> Result<(), CommandError> {
         (Ok(_), None) => return Err(CommandError::failed("the question ended without counts")),
     };
     let answer = sheets(question, &counts, &outcome);
+    if let Some(file) = export {
+        file.write(&outcome)?;
+    }
     let cost = cost(&asked);
     if let Some(file) = &options.html {
         let name = options
@@ -119,6 +131,10 @@ pub(crate) fn run(options: &AskOptions) -> Result<(), CommandError> {
             bytes_per_site: cost.bytes,
             stored: played.stored,
             answer,
+            trees: match &outcome {
+                Outcome::Trees(found) => Some(found),
+                _ => None,
+            },
         };
         let json = serde_json::to_string_pretty(&document).map_err(io::Error::from)?;
         writeln!(out, "{}", numbers::escaped(&json))?;

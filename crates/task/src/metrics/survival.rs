@@ -146,7 +146,7 @@ mod tests {
     fn what_cannot_be_measured_is_absent() {
         let censored = rows(&[(0.0, 1.0), (0.0, 2.0)]);
         let metrics = measure_survival(&[0.0, 1.0], &censored, None);
-        let names: Vec<&String> = metrics.values.keys().collect();
+        let names: Vec<&str> = metrics.values.keys().map(String::as_str).collect();
         assert_eq!((names, metrics.values["loss"]), (vec!["loss"], 0.0));
         // A held-out row that enters late is no row of those that began.
         let all = rows(&[(1.0, 1.0), (0.0, 2.0)]);

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use super::tests::{levels_in, quantity_in};
 use super::*;
-use crate::schema::ColumnType;
+use crate::schema::{Censored, ColumnType};
 
 /// Returns what is proposed for sixty rows with a column `x` of these cells in turn.
 fn column(file: &str, cells: &[&str], wishes: Wishes) -> Result<SchemaProposal, String> {

@@ -195,7 +195,9 @@ name = "age"
         let row = file.rows.iter().next().unwrap();
         match layout.read(&row).unwrap() {
             ReadRow::Used(numbers, _) => (numbers, layout.absent().to_vec()),
-            other => panic!("{other:?}"),
+            other @ (ReadRow::NoTarget | ReadRow::Incomplete(_) | ReadRow::Excluded(_)) => {
+                panic!("{other:?}")
+            }
         }
     }
 

@@ -27,7 +27,7 @@ pub struct FileLayout<'a> {
     features: Vec<Option<usize>>,
     /// Replacements of those.
     stand_ins: StandIns,
-    /// What stands for a missing value of every feature by agreement alone.
+    /// Replacements of a missing value by agreement alone, of every feature.
     middles: Vec<EncodedCells>,
     /// The levels of every feature; none of a number.
     levels: Vec<Vec<String>>,

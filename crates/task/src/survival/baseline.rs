@@ -94,7 +94,7 @@ mod tests {
         let (two, one) = (2f64.ln(), 0.0);
         let baseline = Baseline::of(&[two, one, one, two], &rows()).unwrap();
         // 1/(2+1+1+2) and 1/(1+2) for a row of score 0.
-        let zero = 1.0 / 6.0 + 1.0 / 3.0;
+        let zero: f64 = 1.0 / 6.0 + 1.0 / 3.0;
         assert!((baseline.survival(0.0, 3.0) - (-zero).exp()).abs() < 1e-12);
         assert!((baseline.survival(two, 3.0) - (-2.0 * zero).exp()).abs() < 1e-12);
         // Scores that differ by a constant are the same model.

@@ -1,6 +1,8 @@
 //! Plans that nobody made for secure-aggregation rounds.
 #![allow(clippy::unwrap_used)]
 
+use methods::strategy::{STRATEGIES, StrategyView};
+
 use crate::draft_check::DraftCheck;
 use crate::protocol_config::ProtocolConfig;
 
@@ -56,6 +58,20 @@ fn faults(table: &PrivacyTable, task: &TaskConfig, strategy: &StrategyConfig) ->
         .into_iter()
         .map(|(key, _)| key)
         .collect()
+}
+
+#[test]
+fn every_method_of_sums_is_given_equal_weights() {
+    for info in STRATEGIES {
+        let (mut task, mut strategy) = plan("\"logistic\"", CLASSES);
+        strategy.method = Method::named(info.name).unwrap();
+        if let StrategyView::Sums(_) = strategy.method.sees() {
+            PrivacyTable::of_groups(Vec::new()).fit(&mut task, &mut strategy);
+            let fitted = strategy.method.sees();
+            let equal = StrategyView::Sums(WeightRule::Equal);
+            assert_eq!(fitted, equal, "{}: see `weight`", info.name);
+        }
+    }
 }
 
 #[test]

@@ -58,7 +58,7 @@ pub struct ReleaseAdvice {
     /// Bound by its noise.
     pub noise: Option<NoiseBound>,
     /// Gain over the model that each silo makes alone, per silo; of two such models over the one that is harder
-    /// to heartbeat.
+    /// to beat.
     pub gain: Option<Interval>,
     /// Difference from the federation without noise: mostly negative, worse.
     pub price: Option<Interval>,

@@ -4,6 +4,8 @@
 #[cfg(feature = "tract")]
 use tract_onnx::prelude::*;
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use super::*;
 use crate::export::onnx as graph_of;
 
@@ -32,31 +34,60 @@ fn run(_: &[u8], _: &[Vec<f64>]) -> Option<(Vec<f64>, usize)> {
 
 /// The first output of an ONNX file for these rows, by onnxruntime, where a Python (`ROTA_PYTHON`, or
 /// python3) has it.
-fn run_in_python(bytes: &[u8], rows: &[Vec<f64>]) -> Option<Vec<f64>> {
+pub(super) fn run_in_python(bytes: &[u8], rows: &[Vec<f64>]) -> Option<Vec<f64>> {
     const SCRIPT: &str = "
-import json, sys, numpy, onnxruntime
-rows = json.load(open(sys.argv[2]))
-rows = numpy.array([[numpy.nan if cell is None else cell for cell in row] for row in rows])
 session = onnxruntime.InferenceSession(sys.argv[1])
-print(json.dumps(session.run(None, {'features': rows.astype(numpy.float64)})[0].ravel().tolist()))
+found = session.run(None, {'features': rows.astype(numpy.float64)})[0]
 ";
+    by_python("onnxruntime", "m.onnx", bytes, rows, SCRIPT)
+}
+
+/// The predictions of a model of XGBoost for these rows, where a Python has it.
+pub(super) fn xgboost_in_python(model: &str, rows: &[Vec<f64>]) -> Option<Vec<f64>> {
+    const SCRIPT: &str = "
+found = xgboost.Booster(model_file=sys.argv[1]).inplace_predict(rows)
+";
+    by_python("xgboost", "m.json", model.as_bytes(), rows, SCRIPT)
+}
+
+/// The numbers `found` of a script with a package, for the model in `sys.argv[1]` and `rows`.
+fn by_python(
+    package: &str,
+    name: &str,
+    bytes: &[u8],
+    rows: &[Vec<f64>],
+    script: &str,
+) -> Option<Vec<f64>> {
     let program = std::env::var_os("ROTA_PYTHON").unwrap_or_else(|| "python3".into());
     let mut python = std::process::Command::new(program);
     let has = std::process::Command::new(python.get_program())
-        .args(["-c", "import numpy, onnxruntime"])
+        .args(["-c", &format!("import numpy, {package}")])
         .output()
         .is_ok_and(|found| found.status.success());
     if !has {
-        crate::skipped::skipped("in part: needs a Python with numpy and onnxruntime (ROTA_PYTHON)");
+        crate::skipped::skipped(&format!(
+            "in part: needs a Python with numpy and {package} (ROTA_PYTHON)"
+        ));
         return None;
     }
-    let folder = folder("onnxruntime");
-    let (model, numbers) = (folder.join("m.onnx"), folder.join("rows.json"));
+    // Tests run beside each other.
+    static CALLS: AtomicUsize = AtomicUsize::new(0);
+    let call = CALLS.fetch_add(1, Ordering::Relaxed);
+    let folder = folder(&format!("{package}-{call}"));
+    let (model, numbers) = (folder.join(name), folder.join("rows.json"));
     std::fs::write(&model, bytes).unwrap();
     // NaN becomes null.
     std::fs::write(&numbers, serde_json::to_vec(rows).unwrap()).unwrap();
+    let script = format!(
+        "import json, sys, numpy, {package}
+rows = json.load(open(sys.argv[2]))
+rows = numpy.array([[numpy.nan if cell is None else cell for cell in row] for row in rows])
+{script}
+print(json.dumps(found.ravel().tolist()))
+"
+    );
     let done = python
-        .args(["-c", SCRIPT])
+        .args(["-c", &script])
         .arg(model)
         .arg(numbers)
         .output()

@@ -4,6 +4,7 @@ mod graphs;
 mod outside;
 mod predictions;
 mod survival;
+mod trees;
 
 use crate::of_task::TaskStudy;
 use methods::Params;

@@ -34,7 +34,7 @@ fn by_autodiff(model: &Mlp, start: &Params, data: &Rows, loss: Loss) -> (f64, Ve
                 RegressionLoss::Squared => (output - targets).square().mean(),
             }
         }
-        Loss::Logistic | Loss::Dice { .. } => {
+        Loss::Logistic | Loss::Dice { .. } | Loss::Cox => {
             unreachable!("perceptrons have one output per class or number")
         }
     };

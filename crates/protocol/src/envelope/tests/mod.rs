@@ -20,6 +20,7 @@ use crate::parameters::{Genesis, ProtocolParameters, Verification};
 use crate::roster::Silo;
 
 mod charges;
+mod contradictions;
 mod unsigned;
 
 pub(crate) fn key(i: u16) -> SecretKey {
@@ -183,13 +184,12 @@ pub(crate) fn passage(epoch: &Epoch) -> Passage {
     }
 }
 
-/// A message of every kind, made with the round and the view of its header.
-fn of_every_kind(epoch: &Epoch, round: u64, view: u64) -> Vec<(Kind, Bytes)> {
-    let hash = Hash::of(b"something");
+/// A body of every kind that is signed by its sender; with another hash another one.
+fn bodies(epoch: &Epoch, hash: Hash) -> Vec<Body> {
     let block = Block {
         epoch: epoch.id,
         view: 5,
-        parent: epoch.id,
+        parent: hash,
         content: Content::Empty,
     };
     let fields = EntryFields {
@@ -199,7 +199,7 @@ fn of_every_kind(epoch: &Epoch, round: u64, view: u64) -> Vec<(Kind, Bytes)> {
         weight: None,
         member: None,
     };
-    let bodies = vec![
+    let mut all = vec![
         Body::Contribution(Contribution {
             plan: hash,
             fields,
@@ -259,7 +259,13 @@ fn of_every_kind(epoch: &Epoch, round: u64, view: u64) -> Vec<(Kind, Bytes)> {
         .body(),
         Body::Abstain,
     ];
-    let bodies = bodies.into_iter().chain(masked(hash));
+    all.extend(masked(hash));
+    all
+}
+
+/// A message of every kind, made with the round and the view of its header.
+fn of_every_kind(epoch: &Epoch, round: u64, view: u64) -> Vec<(Kind, Bytes)> {
+    let bodies = bodies(epoch, epoch.id).into_iter();
     let mut all: Vec<_> = bodies
         .map(|body| {
             let kind = body.kind();
@@ -288,7 +294,8 @@ fn masked(hash: Hash) -> Vec<Body> {
         exchange: hash.0,
         share: hash.0,
     };
-    let (block, list, opening) = (hash, hash, vec![1]);
+    let (block, list) = (Hash::of(b"block"), Hash::of(b"list"));
+    let opening = vec![1];
     vec![
         Body::Keys(Keys { plan: hash, public }),
         Body::KeyList(KeyList { ready: vec![] }),

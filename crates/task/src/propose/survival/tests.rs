@@ -200,8 +200,12 @@ fn events_in_other_words_become_codes_or_are_asked_about() {
         };
         let found = of(&file, header, texts(none, one), answered).unwrap();
         let codes = &found.codes[event];
-        let code = |text: &str| codes.get(text).map_or(text, String::as_str);
-        assert_eq!((code(one), code(none)), ("1", "0"), "{codes:?}");
+        let code = |text: &str| codes.get(text).cloned().unwrap_or_else(|| text.to_owned());
+        assert_eq!(
+            (code(one), code(none)),
+            ("1".into(), "0".into()),
+            "{codes:?}"
+        );
     }
 }
 
@@ -251,7 +255,13 @@ fn rows_without_an_event_are_refused_or_said_by_silo() {
     let wishes = named(Some("died"), Some("days"));
     let error = of("none", "died,days", none, wishes.clone()).unwrap_err();
     assert!(error.contains("no row has an event"), "{error}");
-    let one = |at: usize| format!("{},{}", if at % 2 == 0 { event(at) } else { 0 }, days(at));
+    let one = |at: usize| {
+        format!(
+            "{},{}",
+            if at.is_multiple_of(2) { event(at) } else { 0 },
+            days(at)
+        )
+    };
     let found = of("one", "died,days", one, wishes).unwrap();
     let said = |note: &&String| note.starts_with("south: none of 60 rows has an event");
     assert_eq!(

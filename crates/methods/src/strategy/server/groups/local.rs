@@ -1,4 +1,4 @@
-//! Local training: every silo keeps its local model. The baseline that a federation has to heartbeat.
+//! Local training: every silo keeps its local model. The baseline that a federation has to beat.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,0 +1,516 @@
+//! Gradient-boosted trees, grown from sums of gradients and hessians in agreed bins (Friedman 2001; Chen & Guestrin
+//! 2016, equations 5 to 7; histograms as of Ke et al. 2017).
+//!
+//! Trees grow level by level. For a node a site sends, by column and bin, the sums of the gradients and hessians of its
+//! rows, and their number; the sum over sites determines the best split. Of two sisters the one with fewer rows is
+//! asked for, and the other is their parent without it. The number of rounds is that of levels.
+//!
+//! The gradient and hessian of a row are whole multiples of an agreed step before they are added. So every sum is exact
+//! whatever the order of rows, and the trees are bit by bit those of one table with all rows.
+
+mod bins;
+mod grow;
+mod result;
+mod site;
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+pub use bins::BinnedColumn;
+pub use grow::{BoostedTree, TreeNode, TreeSplit};
+pub use result::{ColumnImportance, TreesLoss, TreesOutcome};
+
+use crate::sums::{CommonKnowledge, Gates, SumKind};
+use crate::table::{CellValue, Condition, QuestionInput};
+use crate::{
+    AgreedColumns, DecodedSum, QuestionError, QuestionStopped, SiteRefusal, Step, SumLayout,
+};
+use grow::{GrowingTree, NodeSums};
+
+/// A leaf tells the mean residual of its rows, so it never has fewer.
+const FEWEST_ROWS: u64 = 20;
+/// Most trees, levels of a tree and bins of a column.
+const MOST: [usize; 3] = [10_000, 10, 256];
+/// Most numbers of one round.
+const MOST_NUMBERS: u64 = 1 << 21;
+/// Bits behind the point of a row's gradient, for up to [`EXACT_ROWS`] rows.
+const BITS: i32 = 40;
+/// With so many rows of at most 1 a sum has 52 bits.
+const EXACT_ROWS: f64 = 4096.0;
+/// Losses reach 2⁶ times as far as gradients, in steps as much coarser.
+const LOSS_BITS: i32 = 6;
+
+/// Gradient-boosted trees.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Trees {
+    /// The outcome: a condition such as `num > 0`, whose probability is learned by the log loss; or a column with an
+    /// agreed range, which is learned by the squared error.
+    pub outcome: String,
+    /// Columns with agreed ranges or levels or with `edges`, and conditions.
+    pub columns: Vec<String>,
+    /// Most trees; fewer if no split is left that lowers the loss.
+    pub trees: usize,
+    /// Levels of splits of a tree.
+    #[serde(default = "three")]
+    pub depth: usize,
+    /// Learning rate, above 0 and up to 1: the part of its estimate that a leaf adds.
+    #[serde(default = "tenth")]
+    pub rate: f64,
+    /// The penalty λ of a leaf's squared estimate, ≥ 0.
+    #[serde(default = "whole")]
+    pub lambda: f64,
+    /// The fewest rows of a leaf, 20 or more.
+    #[serde(default = "fewest")]
+    pub min_rows: u64,
+    /// The least sum of hessians in a leaf.
+    #[serde(default = "least")]
+    pub min_hessian: f64,
+    /// Bins of equal width of a column with an agreed range.
+    #[serde(default = "bins")]
+    pub bins: usize,
+    /// The numbers between the bins of a column, ascending, such as its quantiles.
+    #[serde(default)]
+    pub edges: BTreeMap<String, Vec<f64>>,
+    /// The part of the rows that is held out, by a hash of a row's values, to measure the loss of rows that no tree has
+    /// seen.
+    #[serde(default)]
+    pub held_out: f64,
+}
+
+fn three() -> usize {
+    3
+}
+fn tenth() -> f64 {
+    0.1
+}
+fn whole() -> f64 {
+    1.0
+}
+fn fewest() -> u64 {
+    FEWEST_ROWS
+}
+fn least() -> f64 {
+    1e-3
+}
+fn bins() -> usize {
+    32
+}
+
+/// The rows that trees are grown from, and the score that they begin with.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+struct TreesStart {
+    rows: f64,
+    held_out: f64,
+    /// Sum of the outcomes, of numbers scaled to ±1.
+    outcomes: f64,
+}
+
+/// The trees between two rounds.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TreesProgress {
+    start: Option<TreesStart>,
+    trees: Vec<BoostedTree>,
+    /// The losses of the first tree, the first two and so on; first of none.
+    losses: Vec<TreesLoss>,
+    /// None once all trees have grown.
+    growing: Option<GrowingTree>,
+}
+
+impl Trees {
+    /// Returns whether the outcome is a condition.
+    fn is_condition(&self) -> bool {
+        self.outcome.parse::<Condition>().is_ok()
+    }
+
+    /// Sums of a bin: gradient and rows, and of probabilities the hessian; that of a squared error is 1.
+    fn channels(&self) -> u64 {
+        2 + u64::from(self.is_condition())
+    }
+
+    /// Losses of a round: of the rows in training, and of held-out ones.
+    fn loss_count(&self) -> usize {
+        1 + usize::from(self.held_out > 0.0)
+    }
+
+    fn binned(&self, known: &CommonKnowledge) -> Vec<BinnedColumn> {
+        let inputs = known.inputs.iter().take(self.columns.len());
+        let columns = inputs.zip(&self.columns);
+        columns
+            .map(|(input, name)| BinnedColumn::of(input, name, self))
+            .collect()
+    }
+
+    /// Bins of a node in all columns.
+    fn cells(&self, agreed: &AgreedColumns) -> u64 {
+        let of = |name: &String| match (agreed.levels.get(name), self.edges.get(name)) {
+            (Some(levels), _) => levels.len() + 1,
+            (None, Some(edges)) => edges.len() + 2,
+            (None, None) if name.parse::<Condition>().is_ok() => 3,
+            (None, None) => self.bins + 1,
+        };
+        self.columns.iter().map(|name| of(name) as u64).sum()
+    }
+
+    /// The most nodes that are asked for at a level, from 0, where there are so many rows.
+    fn asked(&self, level: usize, rows: f64) -> u64 {
+        let nodes = 1u64 << level.saturating_sub(1);
+        // One of two sisters has rows for another split.
+        let split = rows / (2.0 * self.min_rows as f64);
+        nodes.min((split as u64).max(1))
+    }
+
+    /// The most numbers of a round.
+    pub(crate) fn most_in_a_round(&self, agreed: &AgreedColumns) -> u64 {
+        let nodes = self.asked(self.depth.saturating_sub(1), f64::INFINITY);
+        nodes * self.cells(agreed) * self.channels() + self.loss_count() as u64
+    }
+
+    /// The most numbers that all rounds open after the counts, where there are so many rows.
+    pub(crate) fn most_in_all(&self, agreed: &AgreedColumns, rows: f64) -> u64 {
+        let nodes: u64 = (0..self.depth).map(|level| self.asked(level, rows)).sum();
+        let tree = nodes * self.cells(agreed) * self.channels() + self.loss_count() as u64;
+        3 + self.trees as u64 * tree + self.loss_count() as u64
+    }
+
+    /// The most rounds, of counts, of outcomes, of every level and of the last loss.
+    pub(crate) fn most_rounds(&self) -> u64 {
+        3 + (self.trees * self.depth) as u64
+    }
+
+    /// Returns whether a site has 1 to `smallest` − 1 rows in a node of the next round.
+    pub(crate) fn has_small_node(
+        &self,
+        known: &CommonKnowledge,
+        rows: &[Vec<CellValue>],
+        progress: &TreesProgress,
+        smallest: u64,
+    ) -> bool {
+        let Some(growing) = &progress.growing else {
+            return false;
+        };
+        let columns = self.binned(known);
+        let rows = site::binned_rows(self, &columns, rows);
+        let mut counts = BTreeMap::<usize, u64>::new();
+        for row in rows.iter().filter(|row| !row.is_held_out) {
+            *counts.entry(growing.tree.leaf_of(&row.bins)).or_default() += 1;
+        }
+        let nodes = growing
+            .open
+            .iter()
+            .flat_map(|open| [Some(open.asked), open.other]);
+        nodes
+            .flatten()
+            .any(|node| (1..smallest).contains(&counts.get(&node).copied().unwrap_or_default()))
+    }
+
+    /// Returns whether a row with these values is used: its outcome is known, and no value is outside.
+    pub(crate) fn uses(row: &[CellValue]) -> bool {
+        site::is_used(row)
+    }
+
+    /// Returns whether trees are grown from a row with these values: it is used, and not held out.
+    pub(crate) fn trains_on(&self, row: &[CellValue]) -> bool {
+        site::is_used(row) && !site::is_held_out(row, self.held_out)
+    }
+
+    /// Checks the options.
+    fn check(&self, agreed: &AgreedColumns) -> Result<(), QuestionError> {
+        let other = |text: String| Err(QuestionError::Other(text));
+        let bound = |name: &str, value: usize, least: usize, most: usize| {
+            let wrong = format!("`{name}` must be {least} to {most}, found {value}");
+            (least..=most)
+                .contains(&value)
+                .then_some(())
+                .ok_or(QuestionError::Other(wrong))
+        };
+        if self.columns.is_empty() {
+            return other("trees need `columns`".to_owned());
+        }
+        bound("trees", self.trees, 1, MOST[0])?;
+        bound("depth", self.depth, 1, MOST[1])?;
+        bound("bins", self.bins, 2, MOST[2])?;
+        if !(self.rate > 0.0 && self.rate <= 1.0) {
+            return other(format!(
+                "`rate` must be above 0 and at most 1, found {}",
+                self.rate
+            ));
+        }
+        for (name, value) in [("lambda", self.lambda), ("min-hessian", self.min_hessian)] {
+            if !(value >= 0.0 && value.is_finite()) {
+                return other(format!("`{name}` must be 0 or more, found {value}"));
+            }
+        }
+        if self.min_rows < FEWEST_ROWS {
+            return other(format!(
+                "`min-rows` must be {FEWEST_ROWS} or more, found {}: a leaf tells the mean residual of its rows",
+                self.min_rows
+            ));
+        }
+        if !(0.0..=0.5).contains(&self.held_out) {
+            return other(format!(
+                "`held-out` must be 0 to 0.5, found {}",
+                self.held_out
+            ));
+        }
+        if let Some(name) = self.edges.keys().find(|name| !self.columns.contains(name)) {
+            return other(format!(
+                "`edges` names \"{name}\", which is none of the columns"
+            ));
+        }
+        for (name, edges) in &self.edges {
+            let single: Vec<f32> = edges.iter().map(|edge| *edge as f32).collect();
+            let ascending = single.windows(2).all(|pair| pair[0] < pair[1]);
+            if edges.is_empty() || edges.len() >= MOST[2] || !ascending || !single[0].is_finite() {
+                return other(format!(
+                    "`edges` of \"{name}\" must be 1 to {} ascending numbers that differ in single precision",
+                    MOST[2] - 1
+                ));
+            }
+        }
+        let numbers = self.most_in_a_round(agreed);
+        if numbers > MOST_NUMBERS {
+            return other(format!(
+                "a round would open up to {numbers} numbers, at most {MOST_NUMBERS} are allowed: ask for fewer columns, \
+                 bins or levels of `depth`"
+            ));
+        }
+        Ok(())
+    }
+
+    fn column(&self, name: &str, agreed: &AgreedColumns) -> Result<QuestionInput, QuestionError> {
+        if agreed.levels.contains_key(name) {
+            return agreed.level(name);
+        }
+        match name.parse() {
+            Ok(condition) => Ok(QuestionInput::Indicator(condition)),
+            Err(_) if self.edges.contains_key(name) => Ok(agreed.number(name)),
+            Err(_) => agreed.range(name).map(|_| agreed.number(name)),
+        }
+    }
+}
+
+/// Bits behind the point of gradients, where there are so many rows: their sum is exact in double precision.
+fn step_bits(known: &CommonKnowledge) -> i32 {
+    let mut bits = BITS;
+    let mut reach = EXACT_ROWS;
+    while reach < known.counts.rows && bits > 0 {
+        reach *= 2.0;
+        bits -= 1;
+    }
+    bits
+}
+
+impl SumKind for Trees {
+    type Progress = TreesProgress;
+    type Outcome = TreesOutcome;
+
+    fn inputs(&self, agreed: &AgreedColumns) -> Result<Vec<QuestionInput>, QuestionError> {
+        self.check(agreed)?;
+        let columns = &self.columns;
+        if let Some(twice) = (1..columns.len()).find(|at| columns[..*at].contains(&columns[*at])) {
+            return Err(QuestionError::Other(format!(
+                "\"{}\" is asked for twice",
+                columns[twice]
+            )));
+        }
+        let mut inputs = columns
+            .iter()
+            .map(|name| self.column(name, agreed))
+            .collect::<Result<Vec<_>, _>>()?;
+        inputs.push(agreed.term(&self.outcome)?);
+        Ok(inputs)
+    }
+
+    fn gates(&self, _known: &CommonKnowledge) -> Gates {
+        Gates {
+            has_events: self.is_condition(),
+            ..Gates::default()
+        }
+    }
+
+    fn is_event(&self, _known: &CommonKnowledge, row: &[f64]) -> bool {
+        row[self.columns.len()] == 1.0
+    }
+
+    fn start(&self, _known: &CommonKnowledge) -> Result<TreesProgress, QuestionStopped> {
+        Ok(TreesProgress {
+            start: None,
+            trees: Vec::new(),
+            losses: Vec::new(),
+            growing: None,
+        })
+    }
+
+    fn layout(&self, known: &CommonKnowledge, progress: &TreesProgress) -> SumLayout {
+        let (bits, empty) = (step_bits(known), SumLayout::default());
+        if progress.start.is_none() {
+            let counts = empty.counts("rows", 2, "rows with an outcome, held-out ones apart");
+            return match self.is_condition() {
+                true => counts.counts("outcomes", 1, "rows in which the outcome holds"),
+                false => counts.steps("outcomes", 1, "sum of outcomes scaled to ±1", bits),
+            };
+        }
+        let mut layout = empty;
+        if let Some(growing) = &progress.growing {
+            let cells: usize = self.binned(known).iter().map(BinnedColumn::cells).sum();
+            let cells = growing.open.len() * cells;
+            let hessians = if self.is_condition() { cells } else { 0 };
+            layout = layout
+                .steps(
+                    "gradients",
+                    cells,
+                    "sum of gradients, by node, column and bin",
+                    bits,
+                )
+                .steps("hessians", hessians, "sum of second derivatives", bits)
+                .counts("rows", cells, "rows in each bin");
+            if !growing.is_at_root() {
+                return layout;
+            }
+        }
+        let unit = match self.is_condition() {
+            true => "sum of log losses of the trees so far",
+            false => "sum of squared errors of the trees so far",
+        };
+        layout.steps("losses", self.loss_count(), unit, bits - LOSS_BITS)
+    }
+
+    fn answer(
+        &self,
+        known: &CommonKnowledge,
+        rows: &[Vec<CellValue>],
+        progress: &TreesProgress,
+    ) -> Result<Vec<f64>, SiteRefusal> {
+        let columns = self.binned(known);
+        let rows = site::binned_rows(self, &columns, rows);
+        let bits = step_bits(known);
+        Ok(match &progress.start {
+            None => site::outcomes(self, &rows, bits),
+            Some(start) => {
+                let base = self.base(start);
+                site::sums(self, &columns, &rows, (base, progress), bits)
+            }
+        })
+    }
+
+    fn step(
+        &self,
+        known: &CommonKnowledge,
+        progress: &TreesProgress,
+        sum: &DecodedSum,
+    ) -> Step<TreesProgress, TreesOutcome> {
+        let mut next = progress.clone();
+        let Some(start) = progress.start else {
+            return match self.started(known, sum) {
+                Ok(start) => {
+                    next.start = Some(start);
+                    next.growing = Some(GrowingTree::root(self));
+                    Step::Next(next)
+                }
+                Err(why) => Step::Stopped(why),
+            };
+        };
+        if let [trained, held_out @ ..] = sum.block("losses") {
+            let trained = trained / start.rows;
+            let held_out = held_out.first().filter(|_| start.held_out > 0.0);
+            next.losses.push(TreesLoss {
+                trained,
+                held_out: held_out.map(|loss| loss / start.held_out),
+            });
+        }
+        let Some(mut growing) = next.growing.take() else {
+            return Step::Done(TreesOutcome::of(self, known, &next, &start));
+        };
+        let columns = self.binned(known);
+        let cells: usize = columns.iter().map(BinnedColumn::cells).sum();
+        let asked = NodeSums::of(sum, cells);
+        growing.advance(self, &columns, &asked);
+        if !growing.open.is_empty() {
+            next.growing = Some(growing);
+            return Step::Next(next);
+        }
+        if growing.is_at_root() {
+            // No split lowers the loss, and none of a later tree would: the gradients stay as they are.
+            return Step::Done(TreesOutcome::of(self, known, &next, &start));
+        }
+        next.trees.push(growing.tree);
+        if next.trees.len() < self.trees {
+            next.growing = Some(GrowingTree::root(self));
+        }
+        Step::Next(next)
+    }
+}
+
+impl Trees {
+    /// The rows to grow trees from, by the sum of the second round.
+    fn started(
+        &self,
+        known: &CommonKnowledge,
+        sum: &DecodedSum,
+    ) -> Result<TreesStart, QuestionStopped> {
+        let few = |what: &str, found: f64, needed: u64, remedy: &str| {
+            if found >= needed as f64 {
+                return Ok(());
+            }
+            let smallest = known.rules.smallest_cell;
+            Err(QuestionStopped::TooFew {
+                what: what.to_owned(),
+                found: match found > 0.0 && found < smallest as f64 {
+                    true => format!("fewer than {smallest}"),
+                    false => found.to_string(),
+                },
+                needed,
+                remedy: remedy.to_owned(),
+            })
+        };
+        let rows = sum.block("rows");
+        let start = TreesStart {
+            rows: rows[0],
+            held_out: rows[1],
+            outcomes: sum.one("outcomes"),
+        };
+        let wider = "use a wider filter, or ask more sites";
+        few(
+            "rows to grow trees from",
+            start.rows,
+            2 * self.min_rows,
+            wider,
+        )?;
+        if self.held_out > 0.0 {
+            let remedy = "ask with a larger `held-out`, or without it";
+            few(
+                "held-out rows",
+                start.held_out,
+                known.rules.smallest_cell,
+                remedy,
+            )?;
+        }
+        if self.is_condition() {
+            let fewest = known.rules.smallest_cell.max(1);
+            let without = start.rows - start.outcomes;
+            few(
+                "rows in which the outcome holds",
+                start.outcomes,
+                fewest,
+                wider,
+            )?;
+            few(
+                "rows in which the outcome does not hold",
+                without,
+                fewest,
+                wider,
+            )?;
+        }
+        Ok(start)
+    }
+
+    /// The score that trees are added to: the log odds of the outcome, or its scaled mean.
+    fn base(&self, start: &TreesStart) -> f64 {
+        match self.is_condition() {
+            true => libm::log(start.outcomes / (start.rows - start.outcomes)),
+            false => start.outcomes / start.rows,
+        }
+    }
+}

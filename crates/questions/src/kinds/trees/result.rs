@@ -1,0 +1,145 @@
+//! Trees as they come out: an ensemble that can be printed, exported and run.
+
+use serde::{Deserialize, Serialize};
+
+use super::grow::RowBin;
+use super::{BinnedColumn, BoostedTree, Trees, TreesProgress, TreesStart};
+use crate::sums::CommonKnowledge;
+
+/// The mean loss of the trees so far: the log loss, or the root mean squared error in the unit of the outcome.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct TreesLoss {
+    /// Of the rows that trees are grown from.
+    pub trained: f64,
+    /// Of the held-out rows; none where none are.
+    pub held_out: Option<f64>,
+}
+
+/// How much the splits at a column lower the loss.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ColumnImportance {
+    /// The column.
+    pub column: String,
+    /// Splits at it, in all trees.
+    pub splits: usize,
+    /// The sum of their gains, as part of that of all columns.
+    pub share: f64,
+}
+
+/// Gradient-boosted trees.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TreesOutcome {
+    /// The outcome as it was asked for.
+    pub outcome: String,
+    /// True if scores are log odds of a condition; else they are numbers in the unit of the outcome.
+    pub is_probability: bool,
+    /// Rows that trees are grown from.
+    pub rows: f64,
+    /// Held-out rows.
+    pub held_out_rows: f64,
+    /// The columns with their bins.
+    pub columns: Vec<BinnedColumn>,
+    /// The score that the trees are added to.
+    pub base: f64,
+    /// The trees.
+    pub trees: Vec<BoostedTree>,
+    /// The loss without any tree, with the first one, and so on.
+    pub losses: Vec<TreesLoss>,
+    /// The number of trees that were asked for.
+    pub asked: usize,
+}
+
+impl TreesOutcome {
+    pub(super) fn of(
+        kind: &Trees,
+        known: &CommonKnowledge,
+        progress: &TreesProgress,
+        start: &TreesStart,
+    ) -> Self {
+        let is_probability = kind.is_condition();
+        let base = kind.base(start);
+        let input = &known.inputs[kind.columns.len()];
+        // Numbers were scaled to ±1.
+        let (middle, half) = match is_probability {
+            true => (0.0, 1.0),
+            false => (input.middle(), input.half()),
+        };
+        let mut trees = progress.trees.clone();
+        let nodes = trees.iter_mut().flat_map(|tree| &mut tree.nodes);
+        nodes.for_each(|node| node.value *= half);
+        let mean = |loss: f64| match is_probability {
+            true => loss,
+            false => half * loss.sqrt(),
+        };
+        let losses = progress.losses.iter().map(|loss| TreesLoss {
+            trained: mean(loss.trained),
+            held_out: loss.held_out.map(mean),
+        });
+        Self {
+            outcome: kind.outcome.clone(),
+            is_probability,
+            rows: start.rows,
+            held_out_rows: start.held_out,
+            columns: kind.binned(known),
+            base: middle + half * base,
+            trees,
+            losses: losses.collect(),
+            asked: kind.trees,
+        }
+    }
+
+    /// The score of a row: log odds, or a number in the unit of the outcome. A value of a column of categories is the
+    /// number of its level, one of a condition is 0 or 1, and `None` is missing.
+    ///
+    /// # Panics
+    /// If there are fewer values than columns.
+    pub fn score(&self, values: &[Option<f64>]) -> f64 {
+        assert!(values.len() >= self.columns.len(), "a value of each column");
+        let bins: Vec<RowBin> = self
+            .columns
+            .iter()
+            .zip(values)
+            .map(|(column, value)| RowBin {
+                bin: column.bin_of(value.map_or(
+                    crate::table::CellValue::Missing,
+                    crate::table::CellValue::Known,
+                )),
+                has_levels: column.has_levels(),
+            })
+            .collect();
+        let trees = self.trees.iter();
+        trees.fold(self.base, |score, tree| score + tree.value(&bins))
+    }
+
+    /// The columns by how much their splits lower the loss, the most important first; without those that have no split.
+    pub fn importance(&self) -> Vec<ColumnImportance> {
+        let mut sums = vec![(0usize, 0.0); self.columns.len()];
+        let nodes = self.trees.iter().flat_map(|tree| &tree.nodes);
+        for split in nodes.filter_map(|node| node.split) {
+            sums[split.column].0 += 1;
+            sums[split.column].1 += split.gain;
+        }
+        let all: f64 = sums.iter().map(|(_, gain)| gain).sum();
+        let mut columns: Vec<ColumnImportance> = self
+            .columns
+            .iter()
+            .zip(sums)
+            .filter(|(_, (splits, _))| *splits > 0)
+            .map(|(column, (splits, gain))| ColumnImportance {
+                column: column.name.clone(),
+                splits,
+                share: gain / all,
+            })
+            .collect();
+        columns.sort_by(|left, right| right.share.total_cmp(&left.share));
+        columns
+    }
+
+    /// The number of trees with the least loss of held-out rows; none where no rows are held out.
+    pub fn best(&self) -> Option<usize> {
+        let losses = self.losses.iter().enumerate();
+        let known = losses.filter_map(|(trees, loss)| Some((trees, loss.held_out?)));
+        let best = known.min_by(|left, right| left.1.total_cmp(&right.1));
+        best.map(|(trees, _)| trees)
+    }
+}
