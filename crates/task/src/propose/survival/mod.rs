@@ -368,7 +368,10 @@ impl<'n> SurvivalCells<'n> {
             counted(present, "row"),
             present - events,
             self.time.name,
-            self.time.range().trim_start_matches("whole ")
+            self.time
+                .range()
+                .trim_start_matches("whole ")
+                .trim_start_matches("numbers ")
         );
         let measured = asked.wishes.measured(self.time.name);
         let unit = measured.units.first().map(|unit| (*unit).to_owned());
