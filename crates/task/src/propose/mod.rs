@@ -286,7 +286,7 @@ pub fn propose(files: &[PathBuf], wishes: &Wishes) -> Result<SchemaProposal, Dat
     Ok(proposal)
 }
 
-/// What is found of the columns to predict.
+/// The columns to predict, as far as they are known.
 struct PredictedColumns {
     /// The target and what it holds, in one phrase; `None` where something has to be asked first.
     target: Option<(TargetColumn, String)>,

@@ -1,4 +1,4 @@
-//! What a person knows of a table that nobody has described yet.
+//! Knowledge of a person about a table that nobody has described yet.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use crate::data::{ColumnMarks, composed};
 use crate::questions::RowAnswers;
 use crate::schema::{Censored, DateForm, Day, Filter};
 
-/// What the user knows already.
+/// Knowledge of the user about the columns.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Wishes {
     /// The column to predict, or that of the event where there is a time until it; by default the last, or what looks

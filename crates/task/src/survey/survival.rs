@@ -6,7 +6,7 @@ use crate::data::same_class;
 use crate::propose::Cells;
 
 impl SurveyBuilder<'_> {
-    /// What the columns of the event, of its time and of the entry hold, and what does not fit.
+    /// Surveys the columns of the event, of its time and of the entry: their cells, and what does not fit.
     pub(super) fn survival(&mut self) -> Result<(), DataError> {
         let names: Vec<String> = self.schema.target.name.iter().map(str::to_owned).collect();
         for (at, name) in names.iter().enumerate() {

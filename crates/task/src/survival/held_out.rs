@@ -1,4 +1,4 @@
-//! How well probabilities of no event fit held-out rows: what a silo's training rows give for it, and the measures.
+//! Fit of probabilities of no event to held-out rows: the basis that a silo's training rows give, and the measures.
 
 use super::{Baseline, KaplanMeier, ObservedTime};
 
@@ -8,7 +8,7 @@ const STEPS: usize = 100;
 /// The part of a silo's training rows that has to be at risk at the horizon.
 const AT_RISK: f64 = 0.1;
 
-/// What the training rows of a silo give for measuring survival: its baseline, how rows are censored there, and the
+/// The basis that the training rows of a silo give for measuring survival: its baseline, how rows are censored there, and the
 /// time up to which is measured.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SurvivalBasis {

@@ -136,7 +136,7 @@ pub fn partial_likelihood(scores: &[f64], targets: &[f32], slopes: &mut [f64]) -
     loss * each
 }
 
-/// What every row adds to the negative log partial likelihood: its own term, ties in equal parts; 0 for a row without
+/// Returns what every row adds to the negative log partial likelihood: its own term, ties in equal parts; 0 for a row without
 /// an event. The sum over the rows, divided by the number of events, is [`partial_likelihood`].
 ///
 /// # Panics

@@ -20,7 +20,7 @@ impl TableLearner {
         Baseline::of(&scores, &observed(train.targets()))
     }
 
-    /// What the training rows give to measure survival by, for these risk scores of held-out rows: where they are those
+    /// Returns what the training rows give to measure survival by, for these risk scores of held-out rows: where they are those
     /// of `model`, or the same for all rows. Of others nobody knows what they are for the training rows. `None` for
     /// these, and where there is [no basis](task::survival::NoBasis).
     pub(super) fn survival_basis(

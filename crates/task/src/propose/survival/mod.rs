@@ -231,7 +231,7 @@ pub(super) fn learned_time(
     }
 }
 
-/// What is said of columns that are learned from and by their names tell of the time after time 0.
+/// Returns what is said of columns that are learned from and by their names tell of the time after time 0.
 pub(super) fn told_later(names: &[&str], survival: bool) -> Vec<String> {
     let time = |name: &&&str| matches!(time_name(name), Some(TimeName::FollowUp));
     let times = names.iter().filter(time).map(|name| {
@@ -368,7 +368,10 @@ impl<'n> SurvivalCells<'n> {
             counted(present, "row"),
             present - events,
             self.time.name,
-            self.time.range().trim_start_matches("whole ")
+            self.time
+                .range()
+                .trim_start_matches("whole ")
+                .trim_start_matches("numbers ")
         );
         let measured = asked.wishes.measured(self.time.name);
         let unit = measured.units.first().map(|unit| (*unit).to_owned());

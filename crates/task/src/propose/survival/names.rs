@@ -78,7 +78,7 @@ const EVENTS: [&str; 22] = [
     "rezidiv",
 ];
 
-/// What a column is by its name.
+/// Kind of time of which a column's name tells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum TimeName {
     /// It says that it is a time of follow-up.
