@@ -97,7 +97,7 @@ impl Summand for SumOfAnswers {
 }
 
 /// What every row says to a question, for sums with noise.
-pub(super) struct RowAnswers {
+pub(super) struct AnswersOfRows {
     question: usize,
     numbers: usize,
     /// The clipped norm of a unit in steps, by the norm of a row: whole, so that counts stay exact.
@@ -109,7 +109,7 @@ pub(super) struct RowAnswers {
 /// A silo declares the rows that it trains on, and answers from all.
 const ALL_PER_TRAINED: u64 = 8;
 
-impl RowAnswers {
+impl AnswersOfRows {
     /// Those of the next round, where units are clipped to this norm.
     ///
     /// # Errors
@@ -129,7 +129,7 @@ impl RowAnswers {
     }
 }
 
-impl UnitNumbers for RowAnswers {
+impl UnitNumbers for AnswersOfRows {
     fn count(&self) -> usize {
         self.numbers
     }

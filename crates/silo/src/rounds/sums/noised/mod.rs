@@ -13,7 +13,7 @@ use protocol::parameters::{Noise as AgreedNoise, Release, Unit};
 use protocol::privacy::{Masked, Sum};
 use protocol::{Hash, MemberIndex};
 
-use super::answers::RowAnswers;
+use super::answers::AnswersOfRows;
 use super::gradients::GradientStep;
 use super::products::SolvedOnce;
 use super::units::{NoisySum, UnitNumbers};
@@ -70,7 +70,7 @@ impl Noised {
         question: u32,
     ) -> Result<Self, String> {
         let clip = agreed.1.clip.value();
-        let numbers = RowAnswers::new(of, clip, question as usize)?;
+        let numbers = AnswersOfRows::new(of, clip, question as usize)?;
         Self::of_units(agreed, Box::new(numbers))
     }
 
