@@ -1,4 +1,4 @@
-//! What proves an answer: the round whose state has it, and the quorum that made that round final.
+//! Proof of an answer: the round whose state has it, and the quorum that made that round final.
 
 use agreement::Agreement;
 use serde::Serialize;

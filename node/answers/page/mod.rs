@@ -13,12 +13,12 @@ use questions::{FederatedQuestion, FirstCounts, Outcome};
 
 use super::certificate::AnswerCertificate;
 
-/// What the page shows of a question.
+/// Content of the page for a question.
 #[derive(Debug, Clone, Copy)]
 pub struct QuestionStory<'a> {
     /// Name of the question, such as its file.
     pub name: &'a str,
-    /// What is said first: who answered, or why there is no answer.
+    /// First sentence: who answered, or why there is no answer.
     pub lead: &'a str,
     /// The question.
     pub question: &'a FederatedQuestion,
@@ -26,13 +26,13 @@ pub struct QuestionStory<'a> {
     pub found: Option<(&'a FirstCounts, &'a Outcome)>,
     /// Its tables, after suppression.
     pub sheets: &'a [PrintedTable],
-    /// What was opened.
+    /// Numbers that were opened.
     pub opened: AnswerCost,
     /// The command that prints the answer again.
     pub command: &'a str,
 }
 
-/// What an answer has cost.
+/// Cost of an answer.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct AnswerCost {
     /// Rounds; 0 where an answer was stored.
@@ -226,7 +226,7 @@ fn is_text(sheet: &PrintedTable, at: usize) -> bool {
         .is_some_and(|row| matches!(row.get(at), Some(PrintedCell::Text(_))))
 }
 
-/// What makes the answers those of the federation, and how to check it.
+/// Proof that the answers are those of the federation, and how to check it.
 fn proof(certificate: &AnswerCertificate) -> Markup {
     let AnswerCertificate {
         round,
