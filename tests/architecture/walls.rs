@@ -226,12 +226,14 @@ fn a_new_kind_of_message_is_declared_once_and_handled_once() {
     let folders = ["crates/protocol/src", "crates/silo/src"];
     let listed = lists("crates/protocol/src/message/mod.rs", &["Body"], &folders);
     let expected = [
+        "crates/protocol/src/envelope/mod.rs",
         "crates/protocol/src/member/receive.rs",
         "crates/protocol/src/message/kind.rs",
     ];
     assert_eq!(
         listed, expected,
-        "what depends on the kind alone belongs to its declaration in `message/kind.rs`"
+        "what depends on the kind alone belongs to its declaration in `message/kind.rs`; the envelope verifies the \
+         signatures inside of a message"
     );
 }
 

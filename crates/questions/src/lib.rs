@@ -24,18 +24,19 @@ mod noise;
 pub mod outcome;
 mod question;
 mod refusal;
+mod refusal_rule;
 mod replay;
 pub mod special;
 mod sums;
 pub mod table;
 
-pub use broken::RefusalRule;
 pub use driver::{AskedNothing, AskedQuestion, QuestionRound, ask};
 pub use estimate::Estimate;
 pub use explain::bytes;
 pub use layout::{DecodedSum, SumBlock, SumLayout, add_words};
 pub use question::{FederatedQuestion, Kind, KindProgress, Outcome, QuestionProgress};
 pub use refusal::{QuestionError, QuestionStopped, SiteRefusal};
+pub use refusal_rule::RefusalRule;
 pub use replay::QuestionReplay;
 pub use sums::{AgreedColumns, FirstCounts, QuestionMode, QuestionRules, Step};
 

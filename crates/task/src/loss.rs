@@ -37,7 +37,7 @@ pub enum Loss {
         pixels: usize,
     },
     /// One output, the logarithm of the relative hazard of a row: Cox's negative log partial likelihood per event,
-    /// see [`partial_likelihood`](crate::survival::partial_likelihood). The rows of a step are those at risk, so it
+    /// see [`partial_likelihood`]. The rows of a step are those at risk, so it
     /// is the loss of rows together and none of a single row.
     Cox,
 }

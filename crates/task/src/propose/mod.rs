@@ -172,7 +172,10 @@ pub fn propose(files: &[PathBuf], wishes: &Wishes) -> Result<SchemaProposal, Dat
     }
     let silos = silos(&raw, wishes, &mut notes)?;
     let survival = survival::chosen(&raw, wishes, &mut notes)?;
-    let wishes = &wishes.clone().with_survival(survival.as_ref());
+    let wishes = &match &survival {
+        Some(columns) => columns.wished(wishes.clone()),
+        None => wishes.clone(),
+    };
     let target = chosen_target(header, wishes, &mut notes)?;
     let silo_of_row = silos_of(&raw, wishes)?;
     let group = group(&raw, &silo_of_row, &target, wishes, &mut notes);

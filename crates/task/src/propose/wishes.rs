@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use super::survival::SurvivalColumns;
 use super::{Marks, RARE};
 use crate::data::{ColumnMarks, composed};
 use crate::questions::RowAnswers;
@@ -113,19 +112,6 @@ impl Wishes {
             }
         }
         self
-    }
-
-    /// The same with the columns of a survival target, where one was found.
-    pub(super) fn with_survival(self, found: Option<&SurvivalColumns>) -> Self {
-        match found {
-            Some(columns) => Self {
-                target: Some(columns.event.clone()),
-                time: Some(columns.time.clone()),
-                entry: columns.entry.clone(),
-                ..self
-            },
-            None => self,
-        }
     }
 
     /// All columns that it names.

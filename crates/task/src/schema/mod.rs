@@ -22,11 +22,11 @@ mod filter;
 mod local;
 mod measured;
 mod part;
+mod remedy;
 mod row;
 mod survival;
 mod target;
 mod written;
-mod written_target;
 
 use std::collections::BTreeMap;
 
@@ -47,8 +47,8 @@ pub use local::{LocalNames, OPEN};
 pub use measured::MeasuredColumn;
 pub use part::DatePart;
 pub use row::{FileLayout, ReadRow};
+pub use target::WrittenTarget;
 pub use target::{ClassValues, TargetColumn};
-pub use written_target::WrittenTarget;
 
 /// What the rows of every institution have in common.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use super::absent::StandIns;
 use super::feature::EncodedCells;
+use super::remedy::TRANSLATE;
 use super::survival::survival_row;
 use super::{Days, Levels, LocalNames, MeasuredColumn, MissingRule, Quantity, ReadCells, Schema};
 use crate::data::{
@@ -46,9 +47,6 @@ pub struct FileLayout<'a> {
     filters: Vec<usize>,
     subgroup: Option<usize>,
 }
-
-/// The remedy for other words than the agreed ones.
-pub(super) const TRANSLATE: &str = "; other words for them go into `codes`";
 
 /// Result of reading a row.
 #[derive(Debug, Clone, PartialEq)]

@@ -1,10 +1,9 @@
-//! Cells of a time to an event, and what is agreed about it.
+//! Cells of a time to an event.
 
-use super::TargetColumn;
-use super::row::TRANSLATE;
+use super::remedy::TRANSLATE;
 
 /// Largest time: beyond it single precision has no numbers left.
-const LATEST: f64 = 1e30;
+pub(super) const LATEST: f64 = 1e30;
 
 /// The value of a cell of a time to an event: of the event (position 0), its time (1) or the entry (2).
 ///
@@ -43,48 +42,5 @@ pub(super) fn survival_row(values: &mut Vec<f64>) -> Result<(), String> {
             "a row is observed from its entry on, which has to be before its time, {time}: correct one of them"
         )),
         _ => unreachable!("a time to an event has two columns or three"),
-    }
-}
-
-/// Returns whether what is agreed of a time to an event is no contradiction.
-///
-/// # Errors
-/// The first contradiction.
-pub(super) fn check_survival(target: &TargetColumn) -> Result<(), String> {
-    let TargetColumn {
-        name,
-        unit: _,
-        range,
-        censored,
-        classes,
-        positive,
-        rule,
-        mask,
-        survival: _,
-        at,
-    } = target;
-    if !(2..=3).contains(&name.count()) {
-        return Err(
-            "a time to an event has the columns `event` and `time`, and may have `entry`".into(),
-        );
-    }
-    for (there, key) in [
-        (range.is_some(), "range"),
-        (censored.is_some(), "censored"),
-        (classes.is_some(), "classes"),
-        (positive.is_some(), "positive"),
-        (rule.is_some(), "rule"),
-        (*mask, "mask"),
-    ] {
-        if there {
-            return Err(format!("`{key}` does not go with a time to an event"));
-        }
-    }
-    let ascending = at.windows(2).all(|pair| pair[0] < pair[1]);
-    match at.first() {
-        Some(&first) if !(first > 0.0 && ascending && at.iter().all(|time| *time < LATEST)) => {
-            Err("`at` needs times above 0 in ascending order".into())
-        }
-        _ => Ok(()),
     }
 }

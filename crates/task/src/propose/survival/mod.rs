@@ -59,6 +59,18 @@ pub(super) struct SurvivalColumns {
     pub(super) entry: Option<String>,
 }
 
+impl SurvivalColumns {
+    /// These wishes with its columns as what is predicted.
+    pub(super) fn wished(&self, wishes: Wishes) -> Wishes {
+        Wishes {
+            target: Some(self.event.clone()),
+            time: Some(self.time.clone()),
+            entry: self.entry.clone(),
+            ..wishes
+        }
+    }
+}
+
 /// A column of the files that nobody has said anything about, which looks like a time or an event.
 struct Candidates {
     times: Vec<(String, TimeName)>,

@@ -5,8 +5,8 @@ use std::borrow::Cow;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
 
-use super::target::{ClassValues, TargetColumn};
-use super::{Censored, ColumnNames};
+use super::super::{Censored, ColumnNames};
+use super::{ClassValues, TargetColumn};
 use crate::data::Rule;
 
 /// What is predicted.

@@ -2,11 +2,14 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::row::TRANSLATE;
-use super::survival::{check_survival, survival_value};
-use super::written_target::WrittenTarget;
+use super::remedy::TRANSLATE;
+use super::survival::{LATEST, survival_value};
 use super::{Censored, ColumnNames};
 use crate::data::{Rule, Target, same_class};
+
+mod written;
+
+pub use written::WrittenTarget;
 
 /// What is predicted. As files write it: [`WrittenTarget`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -276,5 +279,48 @@ impl TargetColumn {
             Some(twice) => fail(&format!("the value {:?} is of two classes", twice[0])),
             None => Ok(()),
         }
+    }
+}
+
+/// Returns whether what is agreed of a time to an event is no contradiction.
+///
+/// # Errors
+/// The first contradiction.
+fn check_survival(target: &TargetColumn) -> Result<(), String> {
+    let TargetColumn {
+        name,
+        unit: _,
+        range,
+        censored,
+        classes,
+        positive,
+        rule,
+        mask,
+        survival: _,
+        at,
+    } = target;
+    if !(2..=3).contains(&name.count()) {
+        return Err(
+            "a time to an event has the columns `event` and `time`, and may have `entry`".into(),
+        );
+    }
+    for (there, key) in [
+        (range.is_some(), "range"),
+        (censored.is_some(), "censored"),
+        (classes.is_some(), "classes"),
+        (positive.is_some(), "positive"),
+        (rule.is_some(), "rule"),
+        (*mask, "mask"),
+    ] {
+        if there {
+            return Err(format!("`{key}` does not go with a time to an event"));
+        }
+    }
+    let ascending = at.windows(2).all(|pair| pair[0] < pair[1]);
+    match at.first() {
+        Some(&first) if !(first > 0.0 && ascending && at.iter().all(|time| *time < LATEST)) => {
+            Err("`at` needs times above 0 in ascending order".into())
+        }
+        _ => Ok(()),
     }
 }
