@@ -391,7 +391,7 @@ mod tests {
         let told = |fit: &RowsFit| {
             fit.notes
                 .iter()
-                .any(|note| note.contains("has an event: risk sets"))
+                .any(|note| note.contains("every training row is censored"))
         };
         assert!(!told(&found));
         assert!(told(&with(|_| 0)));

@@ -54,9 +54,10 @@ impl Lifetimes {
     /// What is to be said, in sentences without a full stop.
     ///
     /// # Errors
-    /// [`DataError::Config`]: no silo has a training row with an event.
+    /// [`DataError::Config`]: none of several silos has a training row with an event.
     pub(super) fn notes(self) -> Result<Vec<String>, DataError> {
-        if self.training > 0 && self.no_event.len() == self.training {
+        // One institution without an event may learn from the others.
+        if self.silos > 1 && self.training > 0 && self.no_event.len() == self.training {
             return Err(DataError::Config(
                 "every training row is censored, so there is nothing to learn: an event is 1 where it was observed and 0 \
                  where it was not; are they the other way round?"
