@@ -101,10 +101,21 @@ impl AnswerWords {
                 digit as f32
             })
         };
-        let numbers = [self.site, self.authors];
-        let numbers = numbers.iter().chain(&self.words).chain(&self.refused);
-        let values: Vec<f32> = numbers.flat_map(digits).collect();
-        Params::from_values(&layout(self.words.len()), &values)
+        // A layout has its own order of tensors.
+        let layout = layout(self.words.len());
+        let tensors = [
+            (SITE, &[self.site, self.authors][..]),
+            (WORDS, &self.words),
+            (REFUSED, &self.refused),
+        ];
+        Params::build(&layout, |values| {
+            for (name, numbers) in tensors {
+                let place = layout.position(name).expect("a tensor of this layout");
+                let into = values[layout.range(place)].iter_mut();
+                into.zip(numbers.iter().flat_map(digits))
+                    .for_each(|(into, digit)| *into = digit);
+            }
+        })
     }
 
     /// The integers that are added up where sums alone are opened: its numbers, and behind them the refusals.
