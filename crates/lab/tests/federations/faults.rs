@@ -508,7 +508,7 @@ fn silos_are_started_only_by_spawn() {
             "{}",
             path.display()
         );
-        spawns += text.matches(" spawn(config, surroundings)").count();
+        spawns += text.matches(" spawn(config, environment)").count();
     }
     assert_eq!(spawns, 1);
 }
