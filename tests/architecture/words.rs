@@ -106,7 +106,7 @@ const QUESTIONS: [&str; 4] = ["What", "How", "Whether", "Who"];
 
 /// Largest number of doc comments that begin as questions: those that are texts of help and of schemas. Whoever mends some
 /// lowers it.
-const MOST_QUESTIONS: usize = 128;
+const MOST_QUESTIONS: usize = 103;
 
 /// Returns the lines of a file that begin a doc comment with a question, counted from 1.
 fn questions(text: &str) -> Vec<(usize, &str)> {

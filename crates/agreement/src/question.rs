@@ -176,8 +176,8 @@ impl AgreedQuestion {
         refused.map(said).collect()
     }
 
-    /// The standard deviation of the noise in each number of the last round that it opened, of so many sites; `None`
-    /// where there is none.
+    /// Standard deviation of the noise in each number of the last opened round, which `sites` sites answered; `None`
+    /// without noise.
     pub fn noise(&self, privacy: &Privacy, opened: &[Vec<u64>], sites: f64) -> Option<f64> {
         let (masked, noise) = match privacy.mode() {
             RoundMode::Clear | RoundMode::Named | RoundMode::Masked(_) => return None,
@@ -413,7 +413,7 @@ mod tests {
         assert!(range.contains("is not agreed"), "{range}");
     }
 
-    /// Sums of groups of so many members each, with two colluders.
+    /// Secure aggregation in groups of these sizes, with two colluders.
     fn masked(groups: &[usize]) -> Privacy {
         let group = |(at, size): (usize, &usize)| {
             let authors = (0..*size).map(|member| (format!("{at} {member:02}"), 1));

@@ -152,7 +152,7 @@ impl TomlText<'_> {
     }
 }
 
-/// Message for a word that stands in the place of a table, as in `model = "linear"`.
+/// Message for a word where a table is needed, as in `model = "linear"`.
 const WITH_SETTINGS: &str =
     "a word alone, but this one takes a value or settings: write { word = … } in its place";
 

@@ -78,7 +78,7 @@ type FollowedSums = (Vec<Vec<u64>>, Step<QuestionProgress, Outcome>);
 /// A question whose rounds are followed as they come: no step is taken twice as long as sums are only added.
 pub struct QuestionReplay {
     question: FederatedQuestion,
-    /// What was asked for last.
+    /// The sums that were followed last, and what follows from them.
     last: Mutex<Option<FollowedSums>>,
 }
 

@@ -76,7 +76,7 @@ struct Changing {
     warnings: VecDeque<Warning>,
     /// The rounds to which the institution contributed.
     contributed: Option<ContributionHistory>,
-    /// What the strategy keeps after the last adopted round.
+    /// Numbers that the strategy keeps after the last adopted round.
     memory: Option<Memory>,
 }
 

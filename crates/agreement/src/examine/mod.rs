@@ -105,8 +105,8 @@ impl Agreement {
         }
     }
 
-    /// Returns whether the parameter set allows what the agreed model and strategy send, where that can be told
-    /// without data and programs.
+    /// Checks that the protocol parameters allow the sizes of what the agreed model and strategy send. A model that
+    /// only a program or data could tell the size of passes.
     fn allows_its_models(&self, stand_in: MakeStandIn) -> Result<(), AmendError> {
         let Some(stand_in) = stand_in(&self.task, self.seed) else {
             return Ok(());

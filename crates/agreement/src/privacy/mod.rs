@@ -214,7 +214,7 @@ pub(crate) fn group(authors: BTreeMap<String, u64>) -> Group {
     }
 }
 
-/// Returns what the parameter set of a file says of privacy, where rounds have at least so many contributions.
+/// Returns the privacy that a file agrees on, with rounds of `min_contributions` contributions or more.
 ///
 /// # Errors
 /// [`ConfigError::At`]: a key of the table that is missing or out of range.

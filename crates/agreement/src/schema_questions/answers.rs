@@ -61,7 +61,7 @@ pub(super) struct AnsweredRowCounts {
     pub(super) outside: u64,
 }
 
-/// What is known of a column of numbers.
+/// Known quantiles, counts and moments of a column of numbers.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct ColumnQuantiles {
     pub(super) of: AnsweredRowCounts,
@@ -81,7 +81,7 @@ pub(super) struct ColumnMean {
     pub(super) deviation: f64,
 }
 
-/// What is printed of the rows of a level.
+/// Printed count of the rows of a level.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum LevelRows {
     /// All its rows.
@@ -92,7 +92,7 @@ pub(super) enum LevelRows {
     Hidden,
 }
 
-/// What is known of a column of levels.
+/// Known counts of a column of levels.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct ColumnLevels {
     pub(super) of: AnsweredRowCounts,
@@ -110,7 +110,7 @@ pub struct SchemaAnswers {
     pub(super) quantiles: BTreeMap<String, ColumnQuantiles>,
     pub(super) means: BTreeMap<String, ColumnMean>,
     pub(super) levels: BTreeMap<String, ColumnLevels>,
-    /// What was read and is not used, in sentences without a full stop.
+    /// Tables that were read and are not used, in sentences without a full stop.
     pub(super) unused: Vec<String>,
 }
 
@@ -138,7 +138,7 @@ impl SchemaAnswers {
             for answer in nodes {
                 let source = format!("question {}", answer.number);
                 match (&*answer.state, answer.mode) {
-                    // A level that few have and one that nobody has look alike.
+                    // With noise a rare level cannot be told from an absent one.
                     ("answered", QuestionMode::Noised) => self.unused.push(format!(
                         "{source} of {file} was answered with noise, by which no schema is settled"
                     )),
@@ -161,7 +161,7 @@ impl SchemaAnswers {
         Ok(())
     }
 
-    /// Adds an answer; `None` where a table is not as it is printed.
+    /// Adds an answer; `None` if a table lacks what `rota` prints.
     fn add_answer(&mut self, source: String, tables: &[SavedTable], schema: &Schema) -> Option<()> {
         let rows = tables.iter().find(|table| table.name == "rows")?;
         let count = |name: &str| rows.number(0, name).map(|number| number as u64);
@@ -360,7 +360,7 @@ impl<'a> LevelTable<'a> {
     }
 }
 
-/// What printed cells tell of the rows of a level.
+/// Returns the rows of a level by its printed cells.
 fn printed<'a>(cells: impl Iterator<Item = &'a Option<u64>>) -> LevelRows {
     let (mut sum, mut suppressed) = (0, false);
     for cell in cells {

@@ -17,7 +17,7 @@ use crate::question::AgreedQuestion;
 const BINS: f64 = 64.0;
 /// Columns of numbers of one question.
 const COLUMNS: usize = 50;
-/// How far a question looks beyond the usual values, in their distance.
+/// Distance by which a question looks beyond the usual values, in multiples of theirs.
 const BEYOND: f64 = 3.0;
 /// Rows beyond an outer quantile that are wanted: twice the smallest cell.
 const TAIL_ROWS: f64 = 10.0;
@@ -187,7 +187,7 @@ fn around([low, high]: [f64; 2]) -> [f64; 2] {
     outward([least, high + reach])
 }
 
-/// The share of rows beyond an outer quantile of a federation with so many rows.
+/// Returns the share of rows beyond an outer quantile, for a federation of `rows` rows.
 fn tail(rows: u64) -> f64 {
     let many = |tail: &&f64| rows as f64 * **tail >= TAIL_ROWS;
     *TAILS.iter().find(many).unwrap_or(&TAILS[TAILS.len() - 1])

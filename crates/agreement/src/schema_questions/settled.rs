@@ -12,7 +12,7 @@ use super::asked::is_predicted_number;
 use super::baselines;
 use super::digits::short;
 
-/// Rows without a value from which on they get a column of their own: one in so many.
+/// Missing values get a column of their own where more than one row in this many lacks a value.
 const MANY_MISSING: u64 = 20;
 
 /// A schema with values from answers.
@@ -22,16 +22,16 @@ pub struct SettledSchema {
     pub schema: Schema,
     /// Where the values of each column come from, in sentences without a full stop.
     pub reasons: BTreeMap<String, Vec<String>>,
-    /// What concerns no single column, in sentences without a full stop.
+    /// Notes that concern no single column, in sentences without a full stop.
     pub notes: Vec<String>,
     /// Number of columns that differ from the schema before, the one to predict among them.
     pub changed: usize,
 }
 
-/// How a schema is settled.
+/// Rules by which a schema is settled.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct SettleRules {
-    /// How far ranges reach beyond the outer quantiles, in the distance of these from the median.
+    /// Distance by which ranges reach beyond the outer quantiles, in the distance of these from the median.
     margin: f64,
     /// True if numbers are scaled by their ranges, so that nothing may look at rows.
     by_ranges: bool,

@@ -1,4 +1,4 @@
-//! What is said of rows with a time to an event before anything is learned from them.
+//! Notes on rows with a time to an event before anything is learned from them.
 
 use task::survival::{NoBasis, concordance, horizon, observed};
 
@@ -51,7 +51,7 @@ impl Lifetimes {
         self.training += 1;
     }
 
-    /// What is to be said, in sentences without a full stop.
+    /// The notes, in sentences without a full stop.
     ///
     /// # Errors
     /// [`DataError::Config`]: none of several silos has a training row with an event.

@@ -227,7 +227,7 @@ pub trait Answers {
     }
 }
 
-/// What a silo says in a round of a question.
+/// Answer of a silo in a round of a question.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum OwnAnswer {
     /// Its numbers, as integers modulo 2⁶⁴, because they are added up.

@@ -26,7 +26,7 @@ pub struct RowResults {
     pub groups: Vec<u32>,
 }
 
-/// How probable it is that rows have no event until a time.
+/// Probabilities that rows have no event until a time.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Surviving {
     /// The time, the same for all models of a silo.

@@ -149,7 +149,7 @@ fn answering(config: &mut SiloConfig, refuses: usize, noised: bool) {
     });
 }
 
-/// What four silos know of the question in the end, their models after learning, and what they keep. The last one refuses
+/// Knowledge of four silos about the question in the end, their models after learning, and what they keep. The last one refuses
 /// from this round of the question on.
 fn asked(
     epoch: Arc<Epoch>,

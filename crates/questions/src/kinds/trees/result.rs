@@ -15,7 +15,7 @@ pub struct TreesLoss {
     pub held_out: Option<f64>,
 }
 
-/// How much the splits at a column lower the loss.
+/// Reduction of the loss by the splits at a column.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ColumnImportance {
     /// The column.

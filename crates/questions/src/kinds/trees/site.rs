@@ -1,4 +1,4 @@
-//! What a site computes from its rows: gradients by node and bin, and losses.
+//! Numbers that a site computes from its rows: gradients by node and bin, and losses.
 
 use super::grow::RowBin;
 use super::{BinnedColumn, LOSS_BITS, Trees, TreesProgress};

@@ -96,7 +96,7 @@ impl Summand for SumOfAnswers {
     }
 }
 
-/// What every row says to a question, for sums with noise.
+/// Numbers of every row for a question, for sums with noise.
 pub(super) struct AnswersOfRows {
     question: usize,
     numbers: usize,

@@ -11,7 +11,7 @@ mod written;
 
 pub use written::WrittenTarget;
 
-/// What is predicted. As files write it: [`WrittenTarget`].
+/// Target of predictions. As files write it: [`WrittenTarget`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "WrittenTarget", into = "WrittenTarget")]
 pub struct TargetColumn {
@@ -22,7 +22,7 @@ pub struct TargetColumn {
     pub unit: Option<String>,
     /// Smallest and largest number that it may hold; `None`: any.
     pub range: Option<[f64; 2]>,
-    /// How a bound such as `<0.5` is read; `None`: it is refused.
+    /// Reading of a bound such as `<0.5`; `None`: it is refused.
     pub censored: Option<Censored>,
     /// The classes.
     pub classes: Option<Vec<ClassValues>>,

@@ -60,9 +60,9 @@ pub struct QuestionState {
     pub sites: Vec<u64>,
     /// Rounds in a row that some of these silos did not answer, or whose sum told nothing.
     pub missed: u64,
-    /// How many silos refused, by the number of the rule; empty where none did.
+    /// Number of silos that refused, by the number of the rule; empty where none did.
     pub refused: Vec<u64>,
-    /// Whether a refusal ended it: of a silo that the sums cannot do without.
+    /// True if a refusal ended it: of a silo that the sums cannot do without.
     pub ended: bool,
 }
 

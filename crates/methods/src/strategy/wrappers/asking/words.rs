@@ -1,4 +1,4 @@
-//! What travels in the round of a question: numbers of 64 bits as tensors of single precision.
+//! Contributions to the round of a question: numbers of 64 bits as tensors of single precision.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ const DIGITS: usize = 4;
 /// Value of a digit's place.
 const PLACE: u64 = 1 << 16;
 
-/// What a silo contributes to the round of a question, or the sum of what several do.
+/// Contribution of a silo to the round of a question, or the sum of several.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AnswerWords {
     /// The pseudonym of the silo; of a sum that of all its authors together.
