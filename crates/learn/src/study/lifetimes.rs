@@ -41,12 +41,11 @@ impl Lifetimes {
         if train.is_empty() {
             return;
         }
-        // Whether a row enters late matters only for what is measured.
         match horizon(&train, last) {
-            _ if !train.iter().any(|row| row.event) => note(|all| &mut all.no_event),
+            Err(NoBasis::NoEvent) => note(|all| &mut all.no_event),
             Err(NoBasis::FarHorizon) => note(|all| &mut all.short),
             Err(NoBasis::LateEntry) => note(|all| &mut all.late),
-            Ok(_) | Err(NoBasis::NoEvent) => {}
+            Ok(_) => {}
         }
         self.training += 1;
     }
@@ -91,9 +90,12 @@ impl Lifetimes {
         say(
             &self.short,
             format!(
-                "fewer than a tenth of the training rows are observed up to the agreed {}, so that survival is not \
-                 measured there (integrated-brier, calibration-at-time)",
-                self.agreed.as_deref().unwrap_or("time")
+                "fewer than a tenth of the training rows are observed up to {}, so that survival is not measured there \
+                 (integrated-brier, calibration-at-time)",
+                match &self.agreed {
+                    Some(time) => format!("the agreed {time}"),
+                    None => "any event".into(),
+                }
             ),
         );
         say(

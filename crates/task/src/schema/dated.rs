@@ -36,15 +36,17 @@ impl Days {
 
     /// Adds the features of a day, by its number; missing ones for `None`.
     pub(super) fn encode(&self, number: Option<f64>, cells: &mut EncodedCells) {
-        let place = number.map(|number| self.since.plus(number).calendar());
+        let place = || number.map(|number| self.since.plus(number).calendar());
         for part in &self.parts {
             match part {
                 DatePart::Days => cells.number(number),
-                DatePart::Year => cells.number(place.map(|place| place.year as f64)),
-                DatePart::Month => cells.level(MONTHS.len(), place.map(|place| place.month)),
-                DatePart::Weekday => cells.level(WEEKDAYS.len(), place.map(|place| place.weekday)),
+                DatePart::Year => cells.number(place().map(|place| place.year as f64)),
+                DatePart::Month => cells.level(MONTHS.len(), place().map(|place| place.month)),
+                DatePart::Weekday => {
+                    cells.level(WEEKDAYS.len(), place().map(|place| place.weekday))
+                }
                 DatePart::DayOfYear => {
-                    let angle = place.map(|place| TAU * place.day as f64 / place.days as f64);
+                    let angle = place().map(|place| TAU * place.day as f64 / place.days as f64);
                     // The same bits on every machine.
                     cells.number(angle.map(libm::sin));
                     cells.number(angle.map(libm::cos));

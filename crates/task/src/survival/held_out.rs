@@ -26,7 +26,7 @@ pub enum NoBasis {
     NoEvent,
     /// Rows enter late, so those that are there are not all that began.
     LateEntry,
-    /// Fewer than a tenth of the training rows are at risk at the agreed time.
+    /// Fewer than a tenth of the training rows are at risk at the agreed time; without one, at every event.
     FarHorizon,
 }
 
@@ -36,6 +36,9 @@ pub enum NoBasis {
 /// # Errors
 /// [`NoBasis`].
 pub fn horizon(rows: &[ObservedTime], agreed: Option<f64>) -> Result<f32, NoBasis> {
+    if !rows.iter().any(|row| row.event) {
+        return Err(NoBasis::NoEvent);
+    }
     if rows.iter().any(|row| row.entry > 0.0) {
         return Err(NoBasis::LateEntry);
     }
@@ -45,14 +48,14 @@ pub fn horizon(rows: &[ObservedTime], agreed: Option<f64>) -> Result<f32, NoBasi
         let at_risk = ends.len() - ends.partition_point(|end| *end < time);
         at_risk as f64 >= AT_RISK * ends.len() as f64
     };
-    let events = rows.iter().filter(|row| row.event).map(|row| row.time);
-    let last = events.filter(|&time| enough(time)).reduce(f32::max);
-    let last = last.ok_or(NoBasis::NoEvent)?;
-    match agreed.map(|time| time as f32) {
-        None => Ok(last),
-        Some(time) if enough(time) => Ok(time),
-        Some(_) => Err(NoBasis::FarHorizon),
-    }
+    let found = match agreed.map(|time| time as f32) {
+        Some(time) => Some(time).filter(|&time| enough(time)),
+        None => {
+            let events = rows.iter().filter(|row| row.event).map(|row| row.time);
+            events.filter(|&time| enough(time)).reduce(f32::max)
+        }
+    };
+    found.ok_or(NoBasis::FarHorizon)
 }
 
 impl SurvivalBasis {
@@ -196,6 +199,11 @@ mod tests {
         assert_eq!(horizon(&rows(&all), Some(1.0)), Ok(1.0));
         assert_eq!(horizon(&rows(&all), Some(1.5)), Err(NoBasis::FarHorizon));
         assert_eq!(horizon(&rows(&[(0, 1.0)]), None), Err(NoBasis::NoEvent));
+        // The only event comes after nearly all have left: an agreed time before it holds.
+        let mut one = vec![(0, 1.0); 19];
+        one.push((1, 5.0));
+        assert_eq!(horizon(&rows(&one), None), Err(NoBasis::FarHorizon));
+        assert_eq!(horizon(&rows(&one), Some(1.0)), Ok(1.0));
         let mut late = rows(&[(1, 1.0), (0, 2.0)]);
         late[1].entry = 0.5;
         assert_eq!(horizon(&late, None), Err(NoBasis::LateEntry));

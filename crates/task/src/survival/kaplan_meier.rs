@@ -4,7 +4,7 @@ use super::ObservedTime;
 
 /// The probability that an event has not happened yet, as a step function of time.
 #[derive(Debug, Clone, PartialEq)]
-pub struct KaplanMeier {
+pub(super) struct KaplanMeier {
     /// The times at which it falls, ascending, and the probability from then on.
     steps: Vec<(f32, f64)>,
     /// The end of the last observation; 0 without rows.
@@ -16,18 +16,19 @@ impl KaplanMeier {
     ///
     /// # Panics
     /// If there is another number of rows.
-    pub fn weighted(rows: &[ObservedTime], times: &[u32]) -> Self {
+    pub(super) fn weighted(rows: &[ObservedTime], times: &[u32]) -> Self {
         Self::of_ends(rows, times, |row| row.event, |_| false)
     }
 
     /// Of rows that count once each.
-    pub fn of(rows: &[ObservedTime]) -> Self {
+    #[cfg(test)]
+    fn of(rows: &[ObservedTime]) -> Self {
         Self::weighted(rows, &vec![1; rows.len()])
     }
 
     /// The distribution of censoring: the probability that a row is still observed. Events come before censorings of
     /// the same time.
-    pub fn of_censoring(rows: &[ObservedTime]) -> Self {
+    pub(super) fn of_censoring(rows: &[ObservedTime]) -> Self {
         Self::of_ends(
             rows,
             &vec![1; rows.len()],
@@ -75,18 +76,18 @@ impl KaplanMeier {
 
     /// The probability that the event has not happened until this time, what happens then included. `None` beyond the
     /// last observation, unless nothing is left by then.
-    pub fn at(&self, time: f32) -> Option<f64> {
+    pub(super) fn at(&self, time: f32) -> Option<f64> {
         let probability = self.after_time(time);
         (time <= self.last || probability == 0.0).then_some(probability)
     }
 
     /// The probability after what happens at this time; after the last observation that of its end.
-    pub fn after_time(&self, time: f32) -> f64 {
+    pub(super) fn after_time(&self, time: f32) -> f64 {
         self.after(self.steps.partition_point(|(step, _)| *step <= time))
     }
 
     /// The probability just before this time.
-    pub fn before(&self, time: f32) -> f64 {
+    pub(super) fn before(&self, time: f32) -> f64 {
         self.after(self.steps.partition_point(|(step, _)| *step < time))
     }
 

@@ -20,7 +20,7 @@ mod range_sums;
 pub use baseline::Baseline;
 pub use concordance::{Concordance, concordance};
 pub use held_out::{CalibrationAtTime, NoBasis, SurvivalBasis, horizon};
-pub use kaplan_meier::KaplanMeier;
+use kaplan_meier::KaplanMeier;
 pub use partial::{partial_likelihood, row_terms};
 
 /// Numbers of a row.
@@ -35,14 +35,6 @@ pub struct ObservedTime {
     pub time: f32,
     /// The time from which on it is observed, below `time`.
     pub entry: f32,
-}
-
-impl ObservedTime {
-    /// Returns whether it is observed at this time, just before what happens then.
-    #[inline]
-    pub fn is_at_risk(&self, time: f32) -> bool {
-        self.entry < time && time <= self.time
-    }
 }
 
 /// The rows that these targets hold, [`NUMBERS`] for each.

@@ -6,7 +6,7 @@ use methods::learner::{Capability, ExactFit, MissingCapability};
 use methods::robust::ridge::Ridge;
 use methods::serving::with_own_intercept;
 use task::data::{TcgaBrcaConfig, tcga_brca};
-use task::survival::observed;
+use task::survival::{Baseline, observed};
 
 use super::*;
 
@@ -162,7 +162,9 @@ fn survival_is_measured_by_the_baseline_of_the_training_rows() {
     let learner = of_table(&lifetimes(200, 2), &[20.0, 50.0], None);
     let model = Params::from_values(&learner.layout, &[0.0, 0.8, -0.7]);
     let none = Params::empty();
-    let baseline = learner.baseline(&model).unwrap();
+    let train = learner.scaled(&model, &learner.train);
+    let scores = learner.model.outputs(&model, &train);
+    let baseline = Baseline::of(&scores, &observed(train.targets())).unwrap();
     let by: &dyn Learner = &learner;
     let outputs = by.outputs().unwrap();
     let scores = outputs.outputs(&model, &none, Split::Test).unwrap();
