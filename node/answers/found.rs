@@ -63,15 +63,20 @@ pub(crate) fn answered(
     let mut known = known.filter(|(_, of)| same(of)).peekable();
     known.peek()?;
     // A node that has adopted nothing has no answer.
-    let found = FoundAnswers::read(state, agreement).ok()?.answers;
-    let mut done = known.filter(|(at, _)| matches!(found[*at].stage, QuestionStage::Done { .. }));
-    done.next().map(|(at, _)| at + 1)
+    let held = HeldRounds::read(state, agreement).ok()?;
+    held.whole().ok()?;
+    let memory = &held.round(None).ok()?.memory;
+    let is_done = |(at, of): &(usize, &AgreedQuestion)| {
+        let stage = of.stage(&QuestionState::of(memory, *at), privacy);
+        matches!(stage, QuestionStage::Done { .. })
+    };
+    known.find(is_done).map(|(at, _)| at + 1)
 }
 
 /// Returns what noise of this standard deviation does to an answer.
 fn said_of_noise(deviation: f64) -> String {
     format!(
-        "every count has noise with a standard deviation of {deviation:.2}, and sums of values scaled to ±1 have as much: \
+        "every count of the last round has noise with a standard deviation of {deviation:.2}, and sums of values scaled to ±1 have as much: \
          counts may be negative, and intervals are of chance alone"
     )
 }

@@ -194,19 +194,19 @@ impl AgreedQuestion {
         let authors = Authors::new(masked.smallest_sum, masked.colluders).ok()?;
         let sigma = authors.gaussian(z, sensitivity).ok()?.sigma() as f64;
         let norm = question.row_norm(&progress).ok()?;
-        Some(sigma * sites.sqrt() / (sensitivity.steps() / norm).floor())
+        Some(sigma * sites.sqrt() / sensitivity.whole_steps(norm))
     }
 
     /// Returns how far it has come, by what a state keeps of it under this privacy.
     pub fn stage(&self, state: &QuestionState, privacy: &Privacy) -> QuestionStage {
-        let question = self.question(privacy);
+        let replay = QuestionReplay::new(self.question(privacy));
         let rounds = state.opened.len();
         let stopped = |why: String| QuestionStage::Stopped { rounds, why };
-        let counts = match question.after(&state.opened[..rounds.min(1)]) {
+        let counts = match replay.after(&state.opened[..rounds.min(1)]) {
             Ok(Step::Next(progress)) => progress.counts().cloned().unwrap_or_default(),
             Ok(Step::Done(_) | Step::Stopped(_)) | Err(_) => FirstCounts::default(),
         };
-        match question.after(&state.opened) {
+        match replay.after(&state.opened) {
             Ok(Step::Done(outcome)) => QuestionStage::Done {
                 rounds,
                 counts,

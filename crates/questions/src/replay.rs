@@ -107,12 +107,19 @@ impl QuestionReplay {
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         let begun = last.take();
         let begun = begun.filter(|(known, _)| sums.starts_with(known));
-        let step = match begun {
-            Some((known, step)) => self.question.after_more(step, known.len(), sums)?,
-            None => self.question.after(sums)?,
+        let (mut known, step) = match begun {
+            Some((known, step)) if known.len() == sums.len() => (known, step),
+            Some((known, step)) => {
+                let step = self.question.after_more(step, known.len(), sums)?;
+                (known, step)
+            }
+            None => (Vec::new(), self.question.after(sums)?),
         };
-        *last = Some((sums.to_vec(), step.clone()));
-        Ok(step)
+        // What is known already is not copied again.
+        known.extend_from_slice(&sums[known.len()..]);
+        let found = step.clone();
+        *last = Some((known, step));
+        Ok(found)
     }
 }
 

@@ -117,7 +117,7 @@ fn answer(story: &QuestionStory<'_>) -> Markup {
             p {
                 @match (story.opened.rounds, story.found) {
                     (0, Some(_)) => { "Opened: nothing; this is the stored answer of an identical question." }
-                    (0, None) => { "Nothing so far." }
+                    (0, None) => { "Nothing." }
                     _ => { "Opened: " (story.opened.text()) "." }
                 }
             }

@@ -47,5 +47,9 @@ fn lead(answer: &FoundAnswer) -> [String; 2] {
     }
     let ended = reason.ends_with(['.', '?', '!']);
     let stop = if ended { "" } else { "." };
-    [name, format!("{reason}{stop} {stage}.")]
+    let left_out = match answers::left_out(answer) {
+        [] => String::new(),
+        sites => format!(" Left out: {}.", sites.join("; ")),
+    };
+    [name, format!("{reason}{stop} {stage}.{left_out}")]
 }

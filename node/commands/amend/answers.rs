@@ -143,13 +143,19 @@ fn print_one(out: &mut impl Write, answer: &FoundAnswer) -> io::Result<()> {
     )?;
     let line = stage(answer);
     writeln!(out, "{}", wrapped(&format!("  {line}")))?;
-    if let QuestionStage::Done { .. } = &answer.stage {
-        for refused in &answer.refused {
-            writeln!(out, "{}", wrapped(&format!("  without it: {refused}")))?;
-        }
+    for refused in left_out(answer) {
+        writeln!(out, "{}", wrapped(&format!("  left out: {refused}")))?;
     }
     write!(out, "{}", texts(&answer.tables, wrapped))?;
     writeln!(out)
+}
+
+/// Sentences about the sites that an answer is without.
+pub(super) fn left_out(answer: &FoundAnswer) -> &[String] {
+    match answer.stage {
+        QuestionStage::Done { .. } => &answer.refused,
+        QuestionStage::Open { .. } | QuestionStage::Stopped { .. } => &[],
+    }
 }
 
 /// Stage of a question, in a sentence.

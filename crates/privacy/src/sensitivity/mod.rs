@@ -123,6 +123,11 @@ impl Sensitivity {
         }
     }
 
+    /// Whole steps of a norm of 1, where C stands for this norm: counts are exact on them.
+    pub fn whole_steps(self, norm: f64) -> f64 {
+        (self.steps() / norm).floor()
+    }
+
     /// Δ, to show it. What is decided with Δ is decided in integers instead.
     pub fn value(self) -> f64 {
         self.steps() + (self.dimension as f64).sqrt() / 2.0

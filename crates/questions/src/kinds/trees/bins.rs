@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::Trees;
-use crate::table::{CellValue, QuestionInput};
+use crate::table::QuestionInput;
 
 /// A column with its bins; missing values have one of their own behind them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -74,17 +74,31 @@ impl BinnedColumn {
         }
     }
 
-    pub(super) fn bin_of(&self, value: CellValue) -> u16 {
-        let bin = self.bin(value.known());
-        u16::try_from(bin).expect("a column has few bins")
+    /// The bin of a row with this value.
+    pub(super) fn row_bin(&self, value: Option<f64>) -> RowBin {
+        let bin = self.bin(value);
+        RowBin {
+            bin: u16::try_from(bin)
+                .expect("the bins of a column are counted when trees are asked for"),
+            has_levels: self.has_levels(),
+        }
     }
+}
 
-    /// Returns whether rows of this bin go to the left of a split at `at`: categories those of one level, numbers those
-    /// up to the bin. Missing values go to the right.
-    pub fn is_left(&self, bin: usize, at: usize) -> bool {
-        match self.has_levels() {
-            true => bin == at,
-            false => bin <= at,
+/// The bin of a row in a column.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct RowBin {
+    pub(super) bin: u16,
+    has_levels: bool,
+}
+
+impl RowBin {
+    /// Returns whether its row goes to the left of a split at `at`: categories those of one level, numbers those up to
+    /// the bin. Missing values go to the right.
+    pub(super) fn is_left(self, at: usize) -> bool {
+        match self.has_levels {
+            true => usize::from(self.bin) == at,
+            false => usize::from(self.bin) <= at,
         }
     }
 }
@@ -101,6 +115,11 @@ fn equal([low, high]: [f64; 2], bins: usize) -> Vec<f32> {
 mod tests {
     use super::*;
 
+    fn left(column: &BinnedColumn, bin: u16, at: usize) -> bool {
+        let has_levels = column.has_levels();
+        RowBin { bin, has_levels }.is_left(at)
+    }
+
     #[test]
     fn an_edge_itself_is_in_the_bin_above_it() {
         let column = BinnedColumn {
@@ -111,7 +130,7 @@ mod tests {
         let found = [-3.0, 24.99, 25.0, 49.0, 75.0, 200.0].map(|age| column.bin(Some(age)));
         assert_eq!(found, [0, 0, 1, 1, 3, 3]);
         assert_eq!((column.bin(None), column.cells()), (4, 5));
-        assert!(column.is_left(1, 1) && !column.is_left(2, 1) && !column.is_left(4, 1));
+        assert!(left(&column, 1, 1) && !left(&column, 2, 1) && !left(&column, 4, 1));
     }
 
     #[test]
@@ -122,7 +141,7 @@ mod tests {
             levels: ["I", "II", "III"].map(str::to_owned).to_vec(),
         };
         assert_eq!((column.bin(Some(2.0)), column.bin(None)), (2, 3));
-        let left = [0, 1, 2, 3].map(|bin| column.is_left(bin, 1));
+        let left = [0, 1, 2, 3].map(|bin| left(&column, bin, 1));
         assert_eq!(left, [false, true, false, false]);
     }
 }

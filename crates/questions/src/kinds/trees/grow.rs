@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::bins::RowBin;
 use super::{BinnedColumn, Trees};
 use crate::DecodedSum;
 
@@ -58,22 +59,6 @@ impl BoostedTree {
     /// The score that it adds to a row.
     pub(super) fn value(&self, bins: &[RowBin]) -> f64 {
         self.nodes[self.leaf_of(bins)].value
-    }
-}
-
-/// The bin of a row in a column.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct RowBin {
-    pub(super) bin: u16,
-    pub(super) has_levels: bool,
-}
-
-impl RowBin {
-    fn is_left(self, at: usize) -> bool {
-        match self.has_levels {
-            true => usize::from(self.bin) == at,
-            false => usize::from(self.bin) <= at,
-        }
     }
 }
 

@@ -32,6 +32,8 @@ use grow::{GrowingTree, NodeSums};
 const FEWEST_ROWS: u64 = 20;
 /// Most trees, levels of a tree and bins of a column.
 const MOST: [usize; 3] = [10_000, 10, 256];
+/// Most levels of a column: their bins and that of missing values are numbers of 16 bits.
+const MOST_LEVELS: usize = u16::MAX as usize - 1;
 /// Most numbers of one round.
 const MOST_NUMBERS: u64 = 1 << 21;
 /// Bits behind the point of a row's gradient, for up to [`EXACT_ROWS`] rows.
@@ -268,6 +270,17 @@ impl Trees {
                     MOST[2] - 1
                 ));
             }
+        }
+        let levels = |name: &&String| {
+            agreed
+                .levels
+                .get(*name)
+                .is_some_and(|all| all.len() > MOST_LEVELS)
+        };
+        if let Some(name) = self.columns.iter().find(levels) {
+            return other(format!(
+                "\"{name}\" has more than {MOST_LEVELS} levels: join rare ones"
+            ));
         }
         let numbers = self.most_in_a_round(agreed);
         if numbers > MOST_NUMBERS {

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::grow::RowBin;
+use super::bins::RowBin;
 use super::{BinnedColumn, BoostedTree, Trees, TreesProgress, TreesStart};
 use crate::sums::CommonKnowledge;
 
@@ -99,13 +99,7 @@ impl TreesOutcome {
             .columns
             .iter()
             .zip(values)
-            .map(|(column, value)| RowBin {
-                bin: column.bin_of(value.map_or(
-                    crate::table::CellValue::Missing,
-                    crate::table::CellValue::Known,
-                )),
-                has_levels: column.has_levels(),
-            })
+            .map(|(column, value)| column.row_bin(*value))
             .collect();
         let trees = self.trees.iter();
         trees.fold(self.base, |score, tree| score + tree.value(&bins))

@@ -1,6 +1,6 @@
 //! Numbers that a site computes from its rows: gradients by node and bin, and losses.
 
-use super::grow::RowBin;
+use super::bins::RowBin;
 use super::{BinnedColumn, LOSS_BITS, Trees, TreesProgress};
 use crate::table::CellValue;
 
@@ -52,10 +52,7 @@ pub(super) fn binned_rows(
         bins: columns
             .iter()
             .zip(row)
-            .map(|(column, value)| RowBin {
-                bin: column.bin_of(*value),
-                has_levels: column.has_levels(),
-            })
+            .map(|(column, value)| column.row_bin(value.known()))
             .collect(),
         outcome: row[columns.len()].known().unwrap_or_default(),
         is_held_out: is_held_out(row, kind.held_out),

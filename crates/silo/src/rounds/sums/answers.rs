@@ -123,7 +123,7 @@ impl AnswersOfRows {
         Ok(Self {
             question,
             numbers,
-            steps: (sensitivity.steps() / norm).floor(),
+            steps: sensitivity.whole_steps(norm),
             step: clip / sensitivity.steps(),
         })
     }

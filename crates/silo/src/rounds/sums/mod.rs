@@ -23,7 +23,7 @@ use bytes::Bytes;
 use methods::{Params, Task};
 use privacy::masks::{Secret, Shape};
 use privacy::noise::Seed;
-use protocol::privacy::{Privacy, RoundMode, Sum};
+use protocol::privacy::{Masked, Noise, Privacy, RoundMode, Sum};
 use protocol::{Hash, MemberIndex};
 
 use super::{Contributed, Personal, RoundBase};
@@ -151,17 +151,24 @@ pub(crate) trait OpenedTotal {
 /// # Errors
 /// Rounds are in clear, or the agreed numbers give no noise that can be drawn.
 pub(crate) fn summand(of: SumBasis<'_>) -> Result<Box<dyn Summand>, String> {
-    let numbers = of.base.gate.layout.len();
     match of.config.member.epoch.protocol.privacy.mode() {
         RoundMode::Clear | RoundMode::Named => Err("rounds in clear open no sums".into()),
         RoundMode::Masked(_) => match of.base.plan(of.config).task {
             Task::Answer(_) => Ok(Box::new(SumOfAnswers)),
             Task::Train(_) | Task::Summarise | Task::Keep => Ok(Box::new(MeanOfModels)),
         },
-        RoundMode::Noised(masked, noise) => Ok(Box::new(match of.base.plan(of.config).task {
-            Task::Answer(question) => Noised::of_question(of, (masked, noise), question)?,
-            Task::Train(_) | Task::Summarise | Task::Keep => Noised::new(masked, noise, numbers)?,
-        })),
+        RoundMode::Noised(masked, noise) => Ok(Box::new(noised_sum(of, (masked, noise))?)),
+    }
+}
+
+/// Returns what silos that add noise add up in the next round.
+fn noised_sum(of: SumBasis<'_>, agreed: (&Masked, &Noise)) -> Result<Noised, String> {
+    match of.base.plan(of.config).task {
+        Task::Answer(question) => Noised::of_question(of, agreed, question),
+        Task::Train(_) | Task::Summarise | Task::Keep => {
+            let (masked, noise) = agreed;
+            Noised::new(masked, noise, of.base.gate.layout.len())
+        }
     }
 }
 
@@ -170,10 +177,9 @@ pub(crate) fn summand(of: SumBasis<'_>) -> Result<Box<dyn Summand>, String> {
 /// # Errors
 /// The numbers give no noise that can be drawn.
 pub(crate) fn agreed_noise(of: SumBasis<'_>) -> Result<Option<Noised>, String> {
-    let numbers = of.base.gate.layout.len();
     match of.config.member.epoch.protocol.privacy.mode() {
         RoundMode::Clear | RoundMode::Named | RoundMode::Masked(_) => Ok(None),
-        RoundMode::Noised(masked, noise) => Noised::new(masked, noise, numbers).map(Some),
+        RoundMode::Noised(masked, noise) => noised_sum(of, (masked, noise)).map(Some),
     }
 }
 

@@ -387,7 +387,7 @@ impl Strategy for QuestionsFirst {
             Some(asked) => asked.read(&entry.model).map(drop),
             None => {
                 let round = Self::inner_round(state, round);
-                self.inner.admit(entry, round)
+                self.inner.admit_after(state, entry, round)
             }
         }
     }
