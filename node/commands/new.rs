@@ -47,8 +47,10 @@ pub(super) fn new(options: &NewFederation, built_in: BuiltInTexts) -> Result<(),
     write(file, &text)?;
     writeln!(out, "written: {}", file.display())?;
     if let Some(pace) = pace {
-        let heartbeats =
-            numbers::plural(pace.heartbeats(plan.protocol.heartbeat.0) as usize, "beat");
+        let heartbeats = numbers::plural(
+            pace.heartbeats(plan.protocol.heartbeat.0) as usize,
+            "heartbeat",
+        );
         let line = format!(
             "patience: one training takes {} here, so that a round waits at least {heartbeats} for slow members \
              instead of {}",

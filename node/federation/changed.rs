@@ -187,7 +187,7 @@ mod tests {
             (
                 "view-timeout = 29",
                 "view-timeout = 40",
-                "protocol.view-timeout: 29 → 40 (the beats after which a lead is replaced)",
+                "protocol.view-timeout: 29 → 40 (the heartbeats after which a lead is replaced)",
             ),
             (
                 "discovery = false",

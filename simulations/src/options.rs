@@ -26,7 +26,7 @@ pub struct RoundDone {
 pub type MakeEnvironment<'a> =
     dyn FnMut(&EnvironmentConfig<'_>) -> Result<Box<dyn EnvironmentFactory>, String> + 'a;
 
-/// EnvironmentFactory of the silos of a run.
+/// Factory of the environments of a run's silos.
 #[derive(Default)]
 pub enum Surrounding<'a> {
     /// The simulated network, in virtual time.
@@ -94,7 +94,7 @@ pub struct Options<'a> {
     /// Returns true for a final round with which the federation ends; `None`: it ends with its last round.
     /// Without messages alone.
     pub ends: Option<EndsAfter<'a>>,
-    /// EnvironmentFactory of the silos.
+    /// Factory of the silos' environments.
     pub surrounding: Surrounding<'a>,
 }
 

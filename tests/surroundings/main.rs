@@ -1,4 +1,4 @@
-//! EnvironmentFactory of a silo: the guarantees of networks, journals and stores of blobs, simulated and real, and federations
+//! Environment of a silo: the guarantees of networks, journals and stores of blobs, simulated and real, and federations
 //! over the sockets of this machine.
 
 mod loopback;

@@ -289,9 +289,13 @@ const COMMENTS: [(&str, &str, &str); 17] = [
     (
         "protocol",
         "straggler-timeout",
-        "beats that a round waits for a slow member",
+        "heartbeats that a round waits for a slow member",
     ),
-    ("protocol", "view-timeout", "beats until a lead is replaced"),
+    (
+        "protocol",
+        "view-timeout",
+        "heartbeats until a lead is replaced",
+    ),
     (
         "protocol",
         "min-contributions",
@@ -420,7 +424,8 @@ fn of_number(new: &NewDraft) -> Vec<String> {
     if new.view_timeout.is_none() {
         let value = |n| u64::from(default_view_timeout(new.patience, n));
         lines.push(
-            "# view-timeout: beats until a lead is replaced. Without it 2 patience + f + 4:".into(),
+            "# view-timeout: heartbeats until a lead is replaced. Without it 2 patience + f + 4:"
+                .into(),
         );
         lines.push(format!("# {}", examples(&value)));
     }

@@ -103,8 +103,8 @@ pub(crate) const KEYS: &[Key] = &[
     // ---- The parameter set.
     key("protocol", "the rules of the rounds"),
     key("protocol.heartbeat", "the unit of all timers"),
-    key("protocol.straggler-timeout", "the beats that a round waits for a slow member"),
-    key("protocol.view-timeout", "the beats after which a lead is replaced"),
+    key("protocol.straggler-timeout", "the heartbeats that a round waits for a slow member"),
+    key("protocol.view-timeout", "the heartbeats after which a lead is replaced"),
     key("protocol.min-contributions", "the fewest contributions of a round").weakens(
         Lowered,
         "a round may be made of the models of fewer members, and so follow single ones more",

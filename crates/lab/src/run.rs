@@ -161,7 +161,7 @@ mod tests {
                 assert_eq!(others.len(), 3);
                 for other in others {
                     let model = |one: &AdoptedModel| one.state.models[0].document().as_ptr();
-                    assert_eq!(model(first), model(other), "round {round}, memo {cache}");
+                    assert_eq!(model(first), model(other), "round {round}, cache {cache}");
                     // Computed once, the outcome itself is one.
                     assert_eq!(Arc::ptr_eq(&first.state, &other.state), cache);
                 }

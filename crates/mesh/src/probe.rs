@@ -98,7 +98,9 @@ pub enum ProbeError {
     #[error("that member has no connection to it")]
     Unrelayed,
     /// The node does not know handshakes.
-    #[error("it has the right key, but does not answer greetings: it runs another version of Rota")]
+    #[error(
+        "it has the right key, but does not answer handshakes: it runs another version of Rota"
+    )]
     Mute,
 }
 

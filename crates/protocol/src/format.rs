@@ -7,7 +7,7 @@
 //! | format | what is new |
 //! |---|---|
 //! | 1 | |
-//! | 2 | [`Nothing`](crate::message::Body::Abstain) |
+//! | 2 | [`Abstain`](crate::message::Body::Abstain) |
 //! | 3 | masked rounds: [`Keys`](crate::message::Body::Keys) and all that follows from them |
 
 use std::fmt;

@@ -1,4 +1,4 @@
-//! EnvironmentFactory of a silo, which its caller gives it: network, journal, blobs, pool. A node and a simulation
+//! Environment of a silo, which its caller gives it: network, journal, blobs, pool. A node and a simulation
 //! have their own implementations.
 
 use std::any::Any;

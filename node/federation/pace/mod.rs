@@ -125,7 +125,7 @@ impl TrainingPace {
             self.words()
         );
         let remedy = format!(
-            "agree on `straggler-timeout = {enough}` under [protocol] (in beats of {}; {} now), before all have signed in \
+            "agree on `straggler-timeout = {enough}` under [protocol] (in heartbeats of {}; {} now), before all have signed in \
              federation.toml and afterwards with `rota federation change`; or on less training in a round \
              (`epochs`)",
             seconds(heartbeat.as_secs_f64()),

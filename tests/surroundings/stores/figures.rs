@@ -1,5 +1,5 @@
 //! Measures the speed of this disk:
-//! `cargo test -p rota --test environment -- --ignored --nocapture stores::figures`.
+//! `cargo test -p rota --test surroundings -- --ignored --nocapture stores::figures`.
 
 use std::time::{Duration, Instant};
 

@@ -103,7 +103,7 @@ pub trait AssignAndAggregate: Send + Sync {
         entry.admit_rows(self.by_rows())
     }
 
-    /// The coalition of every entry, in contribution list order: by default coalition 0 for all. The same on
+    /// The coalition of every entry, in the order of the contribution list: by default coalition 0 for all. The same on
     /// every machine.
     ///
     /// # Errors

@@ -7,7 +7,7 @@ use crate::coalitions::proof::Proof;
 /// The lead's choice of who learns with whom.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Decision {
-    /// Coalition of every entry, in contribution list order. Where a round forms coalitions, they are
+    /// Coalition of every entry, in the order of the contribution list. Where a round forms coalitions, they are
     /// numbered 0.. in the order of their first entry, and none is empty. Where coalitions are
     /// carried over from earlier rounds they keep their numbers (the indices of
     /// [`State::models`](crate::State::models)), and one may have no entry.

@@ -17,7 +17,7 @@ pub struct ModelEntry {
 }
 
 /// Losses of a cross-evaluation, `n × n`, row-major: the row is whose data, the column whose model,
-/// both in contribution list order.
+/// both in the order of the contribution list.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Scores {
     n: usize,
@@ -98,7 +98,7 @@ impl Scores {
 /// Everything a decision may rest on: the entries and, if the plan asked for it, their scores.
 #[derive(Debug, Clone)]
 pub struct LoadedManifest {
-    /// In contribution list order (ascending entry id).
+    /// In the order of the contribution list (ascending entry id).
     pub entries: Vec<ModelEntry>,
     /// Present exactly if the plan cross-evaluates.
     pub scores: Option<Scores>,

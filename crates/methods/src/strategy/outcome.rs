@@ -7,7 +7,7 @@ use crate::params::MeanError;
 /// The outcome of a round that all members adopt, the same bits on every member.
 #[derive(Debug, Clone)]
 pub struct Outcome {
-    /// Coalition of every entry, in contribution list order.
+    /// Coalition of every entry, in the order of the contribution list.
     pub assignment: Vec<u32>,
     /// The models by coalition and what the strategy remembers.
     pub state: State,

@@ -39,7 +39,7 @@ fn a_certificate_of_67() {
         .collect();
     for cache in [false, true] {
         let checks = Checks::new(cache);
-        println!("memo {cache}");
+        println!("cache {cache}");
         timed("  first batch of 67", || {
             assert!(checks.verify_all(&claims))
         });
@@ -82,7 +82,7 @@ fn a_hundred_silos() {
             (received, checks.totals())
         });
         let spent = start.elapsed();
-        println!("memo {cache}: {rounds} rounds in {spent:?}, {received} frames received");
+        println!("cache {cache}: {rounds} rounds in {spent:?}, {received} frames received");
         println!("  {:?} a frame; {totals:?}", spent / received as u32);
     }
 }

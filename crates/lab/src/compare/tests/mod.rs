@@ -105,7 +105,7 @@ fn the_number_of_threads_changes_nothing() {
             .unwrap()
             .mean
     };
-    // On 442 patients, a model heartbeats no model, and all rows heartbeat the rows of a quarter.
+    // On 442 patients, a model beats no model, and all rows beat the rows of a quarter.
     assert!(mae("pooled") < mae("constant") && mae("pooled") < mae("local"));
     // Every strategy had the same budget: two settings, two rounds of training at four silos.
     for label in ["local", "equal", "groups"] {

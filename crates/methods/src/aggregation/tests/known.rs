@@ -326,7 +326,7 @@ proptest! {
         prop_assert_eq!(combine(&mixed(byzantine, Aggregation::CoordinateMedian), &all), expected);
     }
 
-    /// The sum of distances is convex: a point that is better than its environment is the best.
+    /// The sum of distances is convex: a point that is better than its neighbourhood is the best.
     #[test]
     fn no_point_near_a_geometric_median_is_better(
         rows in prop::collection::vec(prop::collection::vec(-1e3f32..1e3, 3), 3..12),

@@ -4,7 +4,7 @@ use crate::aggregation::{Aggregation, ReferenceModels};
 use crate::params::{Params, squared_distance, weighted_mean};
 use crate::strategy::{DecideError, LoadedManifest, ModelEntry, SettleError, State};
 
-/// The model of every coalition 0..`coalitions`: its entries in contribution list order, combined by `rule`.
+/// The model of every coalition 0..`coalitions`: its entries in the order of the contribution list, combined by `rule`.
 /// One too small for what a rule counts on takes the coordinate median, which needs no number. A
 /// coalition without entries keeps its model of `before`.
 pub(crate) fn coalition_means(

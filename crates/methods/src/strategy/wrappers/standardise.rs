@@ -42,7 +42,8 @@ pub(crate) fn without_scale(model: &Layout) -> Arc<Layout> {
 ///
 /// A summary has `count` `[1]`, `sum` `[c]`, [`SUM_REST`] `[c]` and `squares` `[c]` (squared deviations
 /// from the member's own mean). Sums and means are pairs of numbers of single precision, because seconds
-/// since 1970 need more digits than one has. They are combined pair by pair in contribution list order (Chan, Golub & LeVeque
+/// since 1970 need more digits than one has. They are combined pair by pair in the order of the contribution list
+/// (Chan, Golub & LeVeque
 /// 1979), which does not cancel where means are large. Deviations are over all rows
 /// (`squares / count`); a column that never varies gets deviation 1.
 pub struct Standardised {

@@ -122,7 +122,7 @@ impl EntriesAwaited<'_> {
         if k < self.round.fewest(self.config) {
             return false;
         }
-        // If the plan names fewer members than the minimum, only marked absent members may be missing.
+        // If the plan names fewer members than the minimum, only members that are marked absent may be missing.
         let roster = &self.config.epoch.roster;
         let all = self.round.participants().len()
             >= usize::from(self.config.epoch.protocol.min_contributions);

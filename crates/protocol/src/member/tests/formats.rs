@@ -45,7 +45,7 @@ fn who_cannot_speak_a_new_format_reports_it_and_does_not_vote() {
     let proposal = one.changing(1, &amendment, &one.others());
     let effects = one.propose(1, &proposal);
     assert_eq!(effects, one.refuses_lead(1, why()));
-    // The others are enough: its epoch ends all the same, and its environment stop there.
+    // The others are enough: its epoch ends all the same, and its environment stops there.
     let proof = one.certificate(1, Verdict::Final(proposal.block.hash()));
     let effects = one.add_certificate(&proof);
     assert!(matches!(effects.last(), Some(Effect::EpochOver(_))));

@@ -287,7 +287,7 @@ pub(super) fn a_manifest_is_issued_again_at_most_f_plus_1_times() {
             hear_inclusion(&mut one, by, &authors);
         }
         let kept: Vec<_> = authors.iter().copied().filter(|by| by != silent).collect();
-        // An marked absent member is waited for until D is over.
+        // A member that is marked absent is waited for until D is over.
         one.member.rounds.absences.set(*silent, 2);
         let effects = one.pass(500 * again);
         if again == 3 {

@@ -110,7 +110,7 @@ pub(crate) fn replaced(
     for (&own, next) in assignment.iter().zip(models) {
         match after.get_mut(own as usize) {
             Some(model) => *model = next,
-            // New numbers ascend in contribution list order.
+            // New numbers ascend in the order of the contribution list.
             None => after.push(next),
         }
     }

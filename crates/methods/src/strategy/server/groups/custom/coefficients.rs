@@ -3,7 +3,7 @@
 /// Result of a rule for a round. A coefficient is a whole number divided by the sum of its row.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct GroupCoefficients {
-    /// The group of every entry, in contribution list order.
+    /// The group of every entry, in the order of the contribution list.
     pub assignment: Vec<u32>,
     /// For every group a row: how much of each start model, of each model that the rule kept, and of each entry its
     /// model has. The sum of a row is above 0.
