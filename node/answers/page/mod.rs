@@ -133,7 +133,7 @@ fn answer(story: &QuestionStory<'_>) -> Markup {
 
 /// Whom the answer is of, and what it has cost.
 fn cards(story: &QuestionStory<'_>) -> Markup {
-    let Some((counts, _)) = story.found else {
+    let Some((counts, outcome)) = story.found else {
         return html! {};
     };
     let missing = counts.rows - counts.complete - counts.outside;
@@ -142,15 +142,22 @@ fn cards(story: &QuestionStory<'_>) -> Markup {
         .filter(|cell| **cell == PrintedCell::Suppressed)
         .count();
     let whole = |count: f64| PrintedCell::Count(count).text();
-    let cards = [
-        (whole(counts.complete), "rows (n)"),
+    let mut cards = match outcome {
+        // They use rows with missing values, too.
+        Outcome::Trees(found) => vec![
+            (whole(found.rows), "rows in training"),
+            (whole(found.held_out_rows), "rows held out"),
+        ],
+        _ => vec![(whole(counts.complete), "rows (n)")],
+    };
+    cards.extend([
         (whole(counts.sites), "sites"),
         (whole(missing), "rows with missing values"),
         (whole(counts.outside), "rows out of range"),
         (suppressed.to_string(), "cells suppressed"),
         (story.opened.rounds.to_string(), "rounds"),
         (numbers::bytes(story.opened.bytes), "sent by each site"),
-    ];
+    ]);
     html! {
         ul.cards { @for (value, label) in cards { li { b { (value) } span { (label) } } } }
     }
@@ -278,6 +285,8 @@ mod tests {
     const COX: &str =
         "kind = \"cox\"\ntime = \"t\"\nevent = \"e\"\nterms = [\"x\", \"<b>\"]\nstrata = []";
     const KM: &str = "kind = \"km\"\ntime = \"t\"\nevent = \"e\"\ngrid = { step = 5, cells = 10 }";
+    const TREES: &str = "kind = \"trees\"\noutcome = \"e = 1\"\ncolumns = [\"t\"]\nedges = { t = [10, 30] }\n\
+                         trees = 2\nheld-out = 0.25";
 
     /// The page of a question of this kind to three sites, and that of a federation which has asked it.
     fn pages(kind: &str) -> [String; 2] {
@@ -350,6 +359,21 @@ mod tests {
                 assert!(page.contains(part), "{part}: {page}");
             }
         }
+    }
+
+    #[test]
+    fn the_cards_of_trees_have_rows_in_training_and_held_out() {
+        let [page, _] = pages(TREES);
+        let card = |label: &str| {
+            let (before, _) = page.split_once(&format!("</b><span>{label}</span>"))?;
+            before.rsplit_once("<b>")?.1.parse::<u32>().ok()
+        };
+        let [trained, held_out] = ["rows in training", "rows held out"].map(card);
+        // All 180 rows are complete, and some of each side.
+        assert_eq!(trained.zip(held_out).map(|(a, b)| a + b), Some(180));
+        assert!(held_out > Some(20) && trained > held_out, "{page}");
+        assert_eq!(card("rows (n)"), None);
+        assert_eq!(card("sites"), Some(3));
     }
 
     #[test]
