@@ -4,7 +4,7 @@ use super::amended::{Heard, id, says};
 use super::*;
 
 /// Returns what a question asks; `files` are the tables of those that answer, for one process that plays them.
-fn question(folder: &Path, name: &str, kind: &str, files: &[&Path]) -> PathBuf {
+pub(crate) fn question(folder: &Path, name: &str, kind: &str, files: &[&Path]) -> PathBuf {
     let file = |(at, file): (usize, &&Path)| {
         format!(
             "{{ silo = \"site {at}\", path = {:?} }}",
@@ -32,7 +32,7 @@ fn played(question: &Path) -> Value {
     document["answer"].clone()
 }
 
-fn answers(config: &Path) -> Value {
+pub(crate) fn answers(config: &Path) -> Value {
     let config = config.to_str().unwrap();
     let said = good(&["federation", "answers", "--json", "--config", config]);
     serde_json::from_str(&said).unwrap()
@@ -171,13 +171,18 @@ const QUANTILES: &str =
 const META: &str = "kind = \"meta\"\neffect = { mean = { column = \"age\" } }";
 
 /// Adds lines to the configuration of a node.
-fn configured(config: &Path, lines: &str) {
+pub(crate) fn configured(config: &Path, lines: &str) {
     let before = fs::read_to_string(config).unwrap();
     fs::write(config, format!("{before}\n{lines}")).unwrap();
 }
 
 /// The first institution asks, and these others approve.
-fn proposed(nodes: &mut Heard, configs: &[PathBuf], file: &Path, yes: &[usize]) -> String {
+pub(crate) fn proposed(
+    nodes: &mut Heard,
+    configs: &[PathBuf],
+    file: &Path,
+    yes: &[usize],
+) -> String {
     let said = says(&configs[0], &["ask", file.to_str().unwrap()]);
     let amendment = id(&said).to_owned();
     for &node in yes {

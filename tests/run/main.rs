@@ -12,6 +12,7 @@ mod evicted;
 mod examined;
 mod figures;
 mod given_up;
+mod grown;
 #[path = "../nodes/heard.rs"]
 mod heard;
 mod hospitals;
