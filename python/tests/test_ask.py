@@ -402,12 +402,15 @@ def test_every_kind_is_drawn(hospitals, pyplot):
         "logrank": rota.ask(kind="logrank", time="months", event="status > 0", group="treatment", **common),
         "mixed": rota.ask(kind="mixed", outcome="months", terms=["age"], mode="clear", site_rules=freely, **common),
         "meta": studies,
+        "baselines": rota.ask(QUESTIONS / "together.toml"),
     }
     for kind, answer in kinds.items():
         axes = np.ravel(answer.plot())
         axes[0].figure.savefig(f"{kind}.png")
         assert answer.kind == kind and sum(len(one.get_children()) for one in axes) > 10
     assert "·" in words(kinds["crosstab"].plot())
+    gain = kinds["baselines"].frame()
+    assert list(gain["model"]) == ["common instead of own"] and gain["sites"][0] == 4
     with pytest.raises(ValueError, match="needs 2 axes, and there is 1"):
         kinds["quantiles"].plot(pyplot.subplots()[1])
 

@@ -76,6 +76,11 @@ impl FederatedQuestion {
             }
             Kind::Mixed(_) => "then rounds of the same kind, until the estimates are exact (300 at most)".to_owned(),
             Kind::Meta(meta) if meta.reml => "then rounds of ten such sums at new τ², until it is exact (100 at most)".to_owned(),
+            Kind::Baselines(baselines) => format!(
+                "then rounds of the same kind until the common models are fitted, one to the rows outside of each of {} folds \
+                 (50 at most), and one of each site's mean losses; then the answer",
+                baselines.folds
+            ),
             Kind::Meta(_) => "round 3: the same at the estimated τ²; then the answer".to_owned(),
             Kind::Trees(trees) => format!(
                 "then for every tree one round for each of its {} levels, of sums of gradients, hessians and rows by node, \

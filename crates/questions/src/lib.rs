@@ -26,6 +26,7 @@ mod question;
 mod refusal;
 mod refusal_rule;
 mod replay;
+mod row_hash;
 pub mod special;
 mod sums;
 pub mod table;

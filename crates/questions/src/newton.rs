@@ -95,6 +95,13 @@ impl Newton {
         }
     }
 
+    /// The longest change of a coefficient in the last step.
+    pub(crate) fn longest_step(&self) -> f64 {
+        self.step
+            .iter()
+            .fold(0.0, |longest, step| longest.max(step.abs()))
+    }
+
     /// The next step.
     pub(crate) fn advance(
         &self,

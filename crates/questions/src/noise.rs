@@ -27,7 +27,7 @@ impl FederatedQuestion {
                 "the bins of a round follow from the counts of the one before, and every round would need noise of \
                  its own: ask for kind \"describe\", or for \"crosstab\" of agreed levels",
             ),
-            Kind::Meta(_) | Kind::Mixed(_) => Some(
+            Kind::Meta(_) | Kind::Mixed(_) | Kind::Baselines(_) => Some(
                 "its sums are of the estimates of whole sites, which one row changes without a small bound: ask for \
                  kind \"describe\" by group",
             ),

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::kinds::{
+    baselines::{Baselines, BaselinesOutcome, BaselinesProgress},
     correlate::{Correlate, CorrelateOutcome, CorrelateProgress},
     cox::{Cox, CoxOutcome, CoxProgress},
     crosstab::{Crosstab, CrosstabOutcome},
@@ -139,6 +140,8 @@ kinds! {
     Mixed "mixed" MixedFitProgress => MixedOutcome,
     /// Gradient-boosted trees.
     Trees "trees" TreesProgress => TreesOutcome,
+    /// Losses of each site's own models and of common ones.
+    Baselines "baselines" BaselinesProgress => BaselinesOutcome,
 }
 
 /// Common knowledge of a question between its rounds.
@@ -262,7 +265,18 @@ impl FederatedQuestion {
         Ok(trees.has_small_node(&known, &rows, progress, smallest))
     }
 
-    /// Returns whether the vectors are functions of a whole site, and not sums over its rows.
+    /// The sites of which functions are summed in the next round, if those of some are left out; else `None`.
+    pub(crate) fn measured_sites(&self, progress: &QuestionProgress) -> Option<f64> {
+        let QuestionProgress::Rounds { kind, .. } = progress else {
+            return None;
+        };
+        match &**kind {
+            KindProgress::Baselines(progress) => Baselines::measured(progress),
+            _ => None,
+        }
+    }
+
+    /// Returns whether the vectors of all rounds are functions of a whole site, and not sums over its rows.
     pub fn is_of_sites(&self) -> bool {
         matches!(self.kind, Kind::Meta(_) | Kind::Mixed(_))
     }

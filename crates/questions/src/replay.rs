@@ -48,6 +48,7 @@ impl FederatedQuestion {
         let first = first.iter().map(SumLayout::len).max().unwrap_or(0);
         let nodes = match &self.kind {
             Kind::Trees(trees) => usize::try_from(trees.most_in_a_round(&self.agreed)),
+            Kind::Baselines(baselines) => Ok(baselines.most_in_a_round()),
             _ => Ok(0),
         };
         // Later rounds open what the first ones do, and products of columns.
@@ -67,6 +68,8 @@ impl FederatedQuestion {
             Kind::Meta(meta) if meta.reml => 103,
             Kind::Meta(_) => 3,
             Kind::Mixed(_) => 303,
+            // Counts, twice the steps of Newton's method, and losses.
+            Kind::Baselines(_) => 52,
             Kind::Trees(trees) => trees.most_rounds(),
         }
     }

@@ -200,6 +200,11 @@ fn picture(story: &QuestionStory<'_>) -> Markup {
             forest::section("Effects", false, lines.into_iter())
         }
         Some(Outcome::Trees(found)) => trees::sections(found),
+        Some(Outcome::Baselines(found)) => {
+            let name = "common model instead of own".to_owned();
+            let line = (name, found.gain.value, Some(found.gain));
+            forest::section("Gain of learning together", false, [line].into_iter())
+        }
         _ => html! {},
     }
 }
@@ -285,6 +290,7 @@ mod tests {
     const COX: &str =
         "kind = \"cox\"\ntime = \"t\"\nevent = \"e\"\nterms = [\"x\", \"<b>\"]\nstrata = []";
     const KM: &str = "kind = \"km\"\ntime = \"t\"\nevent = \"e\"\ngrid = { step = 5, cells = 10 }";
+    const BASELINES: &str = "kind = \"baselines\"\noutcome = \"e = 1\"\nterms = [\"x\", \"<b>\"]";
     const TREES: &str = "kind = \"trees\"\noutcome = \"e = 1\"\ncolumns = [\"t\"]\nedges = { t = [10, 30] }\n\
                          trees = 2\nheld-out = 0.25";
 
@@ -374,6 +380,25 @@ mod tests {
         assert!(held_out > Some(20) && trained > held_out, "{page}");
         assert_eq!(card("rows (n)"), None);
         assert_eq!(card("sites"), Some(3));
+    }
+
+    #[test]
+    fn the_page_of_baselines_draws_the_gain_and_says_what_follows() {
+        for page in pages(BASELINES) {
+            assert!(
+                page.contains("<h2>Gain of learning together</h2>"),
+                "{page}"
+            );
+            assert!(page.contains("common model instead of own"), "{page}");
+            assert!(page.contains("in rows that a model has not seen"), "{page}");
+            let says = [
+                "together: at sites",
+                "alone: at sites",
+                "cannot tell: either",
+            ];
+            let said = says.iter().filter(|said| page.contains(*said));
+            assert_eq!(said.count(), 1, "{page}");
+        }
     }
 
     #[test]

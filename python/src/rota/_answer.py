@@ -22,6 +22,7 @@ _MAIN = {
     "km": "survival",
     "logrank": "logrank",
     "meta": "effects",
+    "baselines": "gain",
 }
 #: Rows of a table that a notebook shows.
 _SHOWN = 60

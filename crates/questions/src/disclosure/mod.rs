@@ -16,6 +16,8 @@ pub mod suppression;
 #[cfg(test)]
 mod attacks;
 #[cfg(test)]
+mod attacks_by_losses;
+#[cfg(test)]
 mod attacks_by_trees;
 
 use serde::{Deserialize, Serialize};

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::kinds::baselines::Baselines;
 use crate::kinds::trees::Trees;
 use crate::question::FederatedQuestion;
 use crate::table::{CellValue, Condition, QuestionInput, RowTable};
@@ -54,6 +55,9 @@ pub(super) fn sets(
         } else {
             sets.push(summed(&cut, &inputs, table)?);
         }
+        if let Kind::Baselines(baselines) = &question.kind {
+            sets.extend(folded(baselines, &cut, &inputs, table)?);
+        }
     }
     Ok(sets)
 }
@@ -98,6 +102,32 @@ fn trained(
         }
     };
     Ok([set(&Trees::uses), set(&|row| trees.trains_on(row))])
+}
+
+/// The complete rows of a cut outside of each fold.
+fn folded(
+    baselines: &Baselines,
+    cut: &[bool],
+    inputs: &[QuestionInput],
+    table: &RowTable,
+) -> Result<Vec<RowSet>, SiteRefusal> {
+    let all: Vec<usize> = (0..table.rows()).collect();
+    let values = table.values(&all, inputs)?;
+    let fold = |row: &Vec<CellValue>| {
+        let known = row.iter().map(|value| value.known());
+        let known: Option<Vec<f64>> = known.collect();
+        known.map(|row| baselines.fold(&row))
+    };
+    let folds: Vec<Option<usize>> = values.iter().map(fold).collect();
+    let outside = |out: usize| RowSet {
+        members: cut
+            .iter()
+            .zip(&folds)
+            .map(|(cut, fold)| *cut && fold.is_some_and(|fold| fold != out))
+            .collect(),
+        columns: columns_of(inputs),
+    };
+    Ok((0..baselines.folds).map(outside).collect())
 }
 
 fn columns_of(inputs: &[QuestionInput]) -> Vec<String> {

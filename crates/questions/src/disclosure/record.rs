@@ -124,6 +124,11 @@ impl AnswerRecord {
                 ),
             };
         }
+        if question.mode == QuestionMode::Masked {
+            let sites = question.measured_sites(progress).unwrap_or(all.sites);
+            question.hides_sites(sites)?;
+            self.check_losses(question, sites, rules)?;
+        }
         // What others would have to be found out: their rows, in every column that was asked for.
         let mut columns: Vec<String> = Vec::new();
         for asked in self
@@ -158,15 +163,10 @@ impl AnswerRecord {
         numbers: u64,
         rules: &AnswerRules,
     ) -> Result<(), SiteRefusal> {
-        let colluders = question.rules.colluders;
-        if let Kind::Meta(meta) = &question.kind {
-            let needed = SITES_OF_META + colluders;
-            return match meta.reml {
-                true => Err(Broken::Reml.into()),
-                false if all.sites < needed as f64 => Err(Broken::Sites(needed).into()),
-                false => Ok(()),
-            };
+        if let Kind::Meta(_) = &question.kind {
+            return Ok(question.hides_sites(all.sites)?);
         }
+        let colluders = question.rules.colluders;
         // Of each other site the products of its columns with each other and with the outcome are unknown.
         let p = question.coefficients() as f64;
         let unknowns = (all.sites - 1.0 - colluders as f64) * p * (p + 3.0) / 2.0;
@@ -178,6 +178,29 @@ impl AnswerRecord {
             return Err(Broken::Numbers.into());
         }
         Ok(())
+    }
+
+    /// Checks that sums of losses of so many sites, with those of earlier questions about the same outcome, hide the losses
+    /// of single ones: two questions of which one leaves out a site would tell them.
+    fn check_losses(
+        &self,
+        question: &FederatedQuestion,
+        sites: f64,
+        rules: &AnswerRules,
+    ) -> Result<(), SiteRefusal> {
+        let Kind::Baselines(asked) = &question.kind else {
+            return Ok(());
+        };
+        let same = |answered: &&Answered| match &answered.question.kind {
+            Kind::Baselines(other) => other.outcome == asked.outcome,
+            _ => false,
+        };
+        let questions = 1 + self.others(question).filter(same).count();
+        let unknowns = LOSSES * (sites - 1.0 - question.rules.colluders as f64);
+        match questions as f64 * SUMS_OF_LOSSES * rules.unknowns_per_number > unknowns {
+            true => Err(Broken::Numbers.into()),
+            false => Ok(()),
+        }
     }
 
     /// Returns what was answered without noise.
@@ -225,19 +248,33 @@ impl AnswerRecord {
 /// Sites that a masked meta-analysis needs beside the colluders: it opens nine sums of two unknowns of each of the
 /// others, of which a third may be opened.
 const SITES_OF_META: u64 = 13;
+/// Sites that masked losses need beside the colluders: their mean difference and its square are two sums of one unknown of
+/// each of the others, of which a third may be opened.
+const SITES_OF_LOSSES: u64 = 7;
+/// Losses of a site that are unknown, and sums of them that a question opens.
+const LOSSES: f64 = 4.0;
+const SUMS_OF_LOSSES: f64 = 6.0;
 
 impl FederatedQuestion {
+    /// Checks that sums over so many sites hide the functions of single ones under masks.
+    fn hides_sites(&self, sites: f64) -> Result<(), Broken> {
+        let least = match &self.kind {
+            Kind::Meta(meta) if meta.reml => return Err(Broken::Reml),
+            Kind::Meta(_) => SITES_OF_META,
+            Kind::Baselines(_) => SITES_OF_LOSSES,
+            _ => return Ok(()),
+        };
+        let needed = least + self.rules.colluders;
+        match sites < needed as f64 {
+            true => Err(Broken::Sites(needed)),
+            false => Ok(()),
+        }
+    }
+
     /// Why so many sites cannot answer it under masks, whatever their rows are; `None` if they can.
     pub fn too_few_sites(&self, sites: u64) -> Option<String> {
-        let Kind::Meta(meta) = &self.kind else {
-            return None;
-        };
-        let needed = SITES_OF_META + self.rules.colluders;
-        match meta.reml {
-            true => Some(format!("every site {}", Broken::Reml)),
-            false if sites < needed => Some(format!("every site {}", Broken::Sites(needed))),
-            false => None,
-        }
+        let broken = self.hides_sites(sites as f64).err()?;
+        Some(format!("every site {broken}"))
     }
 }
 

@@ -1,5 +1,6 @@
 //! The kinds of questions, one module each: layout, what a site computes, and the step.
 
+pub mod baselines;
 pub mod correlate;
 pub mod cox;
 pub mod crosstab;

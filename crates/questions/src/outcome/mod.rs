@@ -2,6 +2,7 @@
 //!
 //! One sheet has the same cells as text, CSV and JSON; only their digits differ.
 
+mod baselines;
 pub mod curves;
 mod models;
 mod tables;
@@ -216,6 +217,7 @@ pub fn sheets(
         Outcome::Meta(found) => sheets.extend(models::meta(found)),
         Outcome::Mixed(found) => sheets.extend(models::mixed(found)),
         Outcome::Trees(found) => sheets.extend(trees::boosted(found)),
+        Outcome::Baselines(found) => sheets.extend(baselines::compared(found)),
     }
     if question.mode == QuestionMode::Noised {
         // Tests compare with chance alone, and noise is more.

@@ -6,6 +6,7 @@ use crate::{
     QuestionStopped, ask,
 };
 
+pub(crate) mod baselines;
 mod data;
 mod hard;
 mod heart;

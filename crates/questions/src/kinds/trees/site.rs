@@ -18,27 +18,10 @@ pub(super) fn is_used(row: &[CellValue]) -> bool {
         && !row.contains(&CellValue::Outside)
 }
 
-/// 2⁵³, the numbers that 53 bits make.
-const UNIT: f64 = 9_007_199_254_740_992.0;
-
 /// Returns whether a row is held out. It depends on its values alone, so equal rows are on one side, at whatever site
 /// they are.
 pub(super) fn is_held_out(row: &[CellValue], part: f64) -> bool {
-    let mut hash = 0xcbf2_9ce4_8422_2325_u64;
-    for value in row {
-        // So that 0 and −0 are one value; no number is written as all ones.
-        let bits = value
-            .known()
-            .map_or(u64::MAX, |number| (number + 0.0).to_bits());
-        for byte in bits.to_le_bytes() {
-            hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
-        }
-    }
-    // The last step of splitmix64 spreads every bit over all (Steele, Lea & Flood 2014).
-    hash = (hash ^ (hash >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    hash = (hash ^ (hash >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    hash ^= hash >> 31;
-    ((hash >> 11) as f64) < part * UNIT
+    crate::row_hash::part_of(row.iter().copied()) < part
 }
 
 /// The bins of the rows that are used.

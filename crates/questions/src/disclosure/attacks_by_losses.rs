@@ -1,0 +1,140 @@
+//! Attacks on sums of the sites' losses: each succeeds where its rule is not checked, and is refused by the rule.
+
+#![allow(clippy::unwrap_used)]
+
+use super::attacks::{breaks, guarded, unguarded};
+use super::{AnswerRecord, AnswerRules};
+use crate::kinds::baselines::Baselines;
+use crate::table::RowTable;
+use crate::tests::baselines::{synthetic, synthetic_ranges};
+use crate::tests::{near, words};
+use crate::{FederatedQuestion, Kind, QuestionProgress};
+
+fn losses() -> FederatedQuestion {
+    let kind = Baselines {
+        outcome: "ill = 1".to_owned(),
+        terms: words(&["dose", "size"]),
+        folds: 5,
+        ridge: 1.0,
+    };
+    FederatedQuestion::new(Kind::Baselines(kind), synthetic_ranges())
+}
+
+/// Sites that differ in how the outcome depends on the terms.
+fn sites(count: usize) -> Vec<RowTable> {
+    synthetic(count, 90, |site| 1.0 - 0.3 * site as f64)
+}
+
+fn fresh(count: usize) -> Vec<AnswerRecord> {
+    vec![AnswerRecord::default(); count]
+}
+
+/// A site's own losses in the last round: constant, model, common constant, common model.
+fn own(question: &FederatedQuestion, table: &RowTable, progress: &QuestionProgress) -> Vec<f64> {
+    let layout = question.layout(progress).unwrap();
+    let numbers = question.answer(table, progress).unwrap();
+    layout.opened(numbers).block("losses").to_vec()
+}
+
+#[test]
+fn one_of_three_sites_solves_the_sums_for_the_others_gains() {
+    let (question, sites) = (losses(), sites(3));
+    let found = unguarded(&question, &sites);
+    let last = found.rounds.last().unwrap();
+    let each: Vec<Vec<f64>> = sites
+        .iter()
+        .map(|site| own(&question, site, &last.progress))
+        .collect();
+    let gains: Vec<f64> = each.iter().map(|losses| losses[1] - losses[3]).collect();
+    // What the first site knows: the sums and its own losses.
+    let sums = last.sum.block("losses");
+    let first = sums[1] - sums[3] - gains[0];
+    let second = last.sum.one("squared gains") - gains[0] * gains[0];
+    let apart = (2.0 * second - first * first).sqrt();
+    let mut solved = [0.5 * (first - apart), 0.5 * (first + apart)];
+    let mut others = [gains[1], gains[2]];
+    solved.sort_by(f64::total_cmp);
+    others.sort_by(f64::total_cmp);
+    assert!(others[1] - others[0] > 0.01, "{others:?}");
+    near(solved[0], others[0], 1e-6);
+    near(solved[1], others[1], 1e-6);
+    let rules = AnswerRules::default();
+    let refused = guarded(&question, &sites, &mut fresh(3), &rules);
+    breaks(refused, "numbers");
+}
+
+#[test]
+fn eight_sites_are_enough_and_seven_are_not() {
+    let rules = AnswerRules::default();
+    for (count, answered) in [(7, false), (8, true)] {
+        let mut records = fresh(count);
+        let found = guarded(&losses(), &sites(count), &mut records, &rules);
+        assert_eq!(found.is_ok(), answered, "{count}: {found:?}");
+        // Refused before more than counts is open: sites, rows, complete, outside, events.
+        if !answered {
+            assert_eq!(records[0].answered[0].opened, 5);
+        }
+    }
+    assert_eq!(losses().too_few_sites(8), None);
+    let why = losses().too_few_sites(7).unwrap();
+    assert!(why.contains("needs 8 sites or more"), "{why}");
+}
+
+/// Sites with a column of their numbers, by which a filter keeps some of them.
+fn named(count: usize) -> Vec<RowTable> {
+    let sites = sites(count).into_iter().enumerate();
+    sites
+        .map(|(at, site)| {
+            let name = vec![at as f64; site.rows()];
+            site.with("place", &name)
+        })
+        .collect()
+}
+
+fn filtered(filter: &str) -> FederatedQuestion {
+    FederatedQuestion {
+        filter: vec![filter.parse().unwrap()],
+        ..losses()
+    }
+}
+
+#[test]
+fn a_filter_that_leaves_one_site_tells_its_losses() {
+    // Every site answers, and two of them have rows.
+    let (question, sites) = (filtered("place < 2"), named(9));
+    let found = unguarded(&question, &sites);
+    let last = found.rounds.last().unwrap();
+    let other = own(&question, &sites[1], &last.progress);
+    let mine = own(&question, &sites[0], &last.progress);
+    for (at, sum) in last.sum.block("losses").iter().enumerate() {
+        near(sum - mine[at], other[at], 1e-6);
+    }
+    // The rule about sums over rows lets it pass.
+    let rules = AnswerRules {
+        unknowns_per_number: 0.01,
+        ..AnswerRules::default()
+    };
+    let mut records = fresh(9);
+    let refused = guarded(&question, &sites, &mut records, &rules);
+    breaks(refused, "numbers");
+    let fits = found.rounds.iter().map(|round| round.layout.len() as u64);
+    let losses = last.layout.len() as u64;
+    assert_eq!(records[0].answered[0].opened, fits.sum::<u64>() - losses);
+}
+
+#[test]
+fn two_filters_that_differ_in_one_site_tell_its_losses() {
+    let (all, fewer, sites) = (losses(), filtered("place < 8"), named(9));
+    let [whole, part] = [&all, &fewer].map(|question| unguarded(question, &sites));
+    let [whole, part] = [&whole, &part].map(|found| found.rounds.last().unwrap());
+    // Of the ninth site: what its own constant and its own model lose.
+    let ninth = own(&all, &sites[8], &whole.progress);
+    for (at, ninth) in ninth.iter().enumerate().take(2) {
+        let [sum, less] = [whole, part].map(|round| round.sum.block("losses")[at]);
+        near(sum - less, *ninth, 1e-6);
+    }
+    let rules = AnswerRules::default();
+    let mut records = fresh(9);
+    assert!(guarded(&all, &sites, &mut records, &rules).is_ok());
+    breaks(guarded(&fewer, &sites, &mut records, &rules), "numbers");
+}
