@@ -410,7 +410,7 @@ def test_every_kind_is_drawn(hospitals, pyplot):
         assert answer.kind == kind and sum(len(one.get_children()) for one in axes) > 10
     assert "·" in words(kinds["crosstab"].plot())
     gain = kinds["baselines"].frame()
-    assert list(gain["model"]) == ["common instead of own"] and gain["sites"][0] == 4
+    assert list(gain["model"]) == ["global instead of local"] and gain["sites"][0] == 4
     with pytest.raises(ValueError, match="needs 2 axes, and there is 1"):
         kinds["quantiles"].plot(pyplot.subplots()[1])
 

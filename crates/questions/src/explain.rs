@@ -77,7 +77,7 @@ impl FederatedQuestion {
             Kind::Mixed(_) => "then rounds of the same kind, until the estimates are exact (300 at most)".to_owned(),
             Kind::Meta(meta) if meta.reml => "then rounds of ten such sums at new τ², until it is exact (100 at most)".to_owned(),
             Kind::Baselines(baselines) => format!(
-                "then rounds of the same kind until the common models are fitted, one to the rows outside of each of {} folds \
+                "then rounds of the same kind until the global models are fitted, one to the rows outside of each of {} folds \
                  (50 at most), and one of each site's mean losses; then the answer",
                 baselines.folds
             ),

@@ -140,7 +140,7 @@ kinds! {
     Mixed "mixed" MixedFitProgress => MixedOutcome,
     /// Gradient-boosted trees.
     Trees "trees" TreesProgress => TreesOutcome,
-    /// Losses of each site's own models and of common ones.
+    /// Losses of local models and of global ones.
     Baselines "baselines" BaselinesProgress => BaselinesOutcome,
 }
 

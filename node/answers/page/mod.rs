@@ -201,7 +201,7 @@ fn picture(story: &QuestionStory<'_>) -> Markup {
         }
         Some(Outcome::Trees(found)) => trees::sections(found),
         Some(Outcome::Baselines(found)) => {
-            let name = "common model instead of own".to_owned();
+            let name = "global model instead of local".to_owned();
             let line = (name, found.gain.value, Some(found.gain));
             forest::section("Gain of learning together", false, [line].into_iter())
         }
@@ -389,7 +389,7 @@ mod tests {
                 page.contains("<h2>Gain of learning together</h2>"),
                 "{page}"
             );
-            assert!(page.contains("common model instead of own"), "{page}");
+            assert!(page.contains("global model instead of local"), "{page}");
             assert!(page.contains("in rows that a model has not seen"), "{page}");
             let says = [
                 "together: at sites",

@@ -29,7 +29,7 @@ fn fresh(count: usize) -> Vec<AnswerRecord> {
     vec![AnswerRecord::default(); count]
 }
 
-/// A site's own losses in the last round: constant, model, common constant, common model.
+/// A site's own losses in the last round: constant, model, global constant, global model.
 fn own(question: &FederatedQuestion, table: &RowTable, progress: &QuestionProgress) -> Vec<f64> {
     let layout = question.layout(progress).unwrap();
     let numbers = question.answer(table, progress).unwrap();
@@ -127,7 +127,7 @@ fn two_filters_that_differ_in_one_site_tell_its_losses() {
     let (all, fewer, sites) = (losses(), filtered("place < 8"), named(9));
     let [whole, part] = [&all, &fewer].map(|question| unguarded(question, &sites));
     let [whole, part] = [&whole, &part].map(|found| found.rounds.last().unwrap());
-    // Of the ninth site: what its own constant and its own model lose.
+    // Of the ninth site: what its local constant and its local model lose.
     let ninth = own(&all, &sites[8], &whole.progress);
     for (at, ninth) in ninth.iter().enumerate().take(2) {
         let [sum, less] = [whole, part].map(|round| round.sum.block("losses")[at]);

@@ -1,4 +1,4 @@
-//! Sheets of losses of own and common models, with what they say in a sentence.
+//! Sheets of losses of local and global models, with what they say in a sentence.
 
 use super::{LEVEL, PrintedCell, PrintedTable};
 use crate::kinds::baselines::{BaselinesOutcome, TogetherOrAlone};
@@ -29,10 +29,10 @@ fn losses(found: &BaselinesOutcome) -> PrintedTable {
     ];
     let mut sheet = PrintedTable::new("losses", &title, &columns);
     for (model, of, loss) in [
-        ("constant", "the site", found.own_constant),
-        ("linear model", "the site", found.own_model),
-        ("constant", "all sites", found.common_constant),
-        ("linear model", "all sites", found.common_model),
+        ("constant", "the site", found.local_constant),
+        ("linear model", "the site", found.local_model),
+        ("constant", "all sites", found.global_constant),
+        ("linear model", "all sites", found.global_model),
     ] {
         sheet.rows.push(vec![
             PrintedCell::Text(model.to_owned()),
@@ -41,13 +41,13 @@ fn losses(found: &BaselinesOutcome) -> PrintedTable {
         ]);
     }
     sheet.notes.push(format!(
-        "means over sites, each of which counts once, in {} folds; a site chooses the penalty of its own model by folds inside \
+        "means over sites, each of which counts once, in {} folds; a site chooses the penalty of its local model by folds inside \
          its other rows",
         found.folds
     ));
-    if found.common_model >= found.common_constant {
+    if found.global_model >= found.global_constant {
         sheet.notes.push(
-            "the common model is no better than the constant of all sites: the terms tell nothing that holds for all"
+            "the global model is no better than the constant of all sites: the terms tell nothing that holds for all"
                 .to_owned(),
         );
     }
@@ -68,7 +68,7 @@ fn gain(found: &BaselinesOutcome) -> PrintedTable {
     let mut sheet = PrintedTable::new("gain", "Gain of learning together", &columns);
     let [low, high] = found.gain.interval(LEVEL);
     sheet.rows.push(vec![
-        PrintedCell::Text("common instead of own".to_owned()),
+        PrintedCell::Text("global instead of local".to_owned()),
         PrintedCell::Number(found.gain.value),
         PrintedCell::Number(found.gain.error),
         PrintedCell::Number(low),
@@ -80,10 +80,10 @@ fn gain(found: &BaselinesOutcome) -> PrintedTable {
     sheet.notes.push(
         match found.says(LEVEL) {
             TogetherOrAlone::Together => {
-                "together: at sites like these a common linear model loses less than their own, on average"
+                "together: at sites like these a global linear model loses less than their local ones, on average"
             }
             TogetherOrAlone::Alone => {
-                "alone: at sites like these their own linear models lose less than a common one, on average; ask whether \
+                "alone: at sites like these their local linear models lose less than a global one, on average; ask whether \
                  models that keep something of their own help (`rota advise`)"
             }
             TogetherOrAlone::CannotTell if found.sites < FEW => {

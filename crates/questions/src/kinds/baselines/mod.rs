@@ -1,9 +1,9 @@
-//! Whether learning together is worth it, before a model is trained: what a constant and a linear model lose on rows
-//! that they have not seen, those of one site alone and those of all.
+//! The worth of learning together, before a model is trained: losses of a constant and a linear model in rows that they
+//! have not seen, of local ones of each site and of global ones.
 //!
-//! Every row is in one fold, by a hash of its values. For each fold the common model is fitted to the rows outside of it
+//! Every row is in one fold, by a hash of its values. For each fold the global model is fitted to the rows outside of it
 //! at all sites, by Newton's method on sums over rows. Then a site measures its own rows of the fold: with a constant and
-//! a model of its own other rows, and with the common ones. Opened are sums over sites of their mean losses, so the
+//! a model of its own other rows, and with the global ones. Opened are sums over sites of their mean losses, so the
 //! interval of the gain is one over sites (Student's t of the sites' differences).
 //!
 //! The losses are functions of a whole site, which masks hide only among several: see `disclosure`.
@@ -48,8 +48,8 @@ pub struct Baselines {
     /// Number of folds, 3 to 10.
     #[serde(default = "five")]
     pub folds: usize,
-    /// The penalty ½·ridge·β² of the common model's coefficients, of columns scaled to ±1, above 0. A site chooses that of
-    /// its own model by folds.
+    /// The penalty ½·ridge·β² of the global model's coefficients, of columns scaled to ±1, above 0. A site chooses that of
+    /// its local model by folds.
     #[serde(default = "whole")]
     pub ridge: f64,
 }
@@ -66,7 +66,7 @@ fn whole() -> f64 {
 pub struct BaselinesProgress {
     /// Sites with rows in every fold, whose losses are measured; 0 before they are counted.
     sites: f64,
-    /// Fits of the common model: one to all rows, or one for each fold to the rows outside of it.
+    /// Fits of the global model: one to all rows, or one for each fold to the rows outside of it.
     fits: Vec<Newton>,
     /// The probability or mean outside of each fold; none before it is known.
     constants: Vec<f64>,
@@ -172,12 +172,12 @@ impl SumKind for Baselines {
                 .counts(
                     "gaining",
                     1,
-                    "sites where the common model loses less than their own",
+                    "sites where the global model loses less than their local one",
                 )
                 .steps(
                     "losses",
                     4,
-                    "mean losses of the own constant and model, and of the common ones",
+                    "mean losses of the local constant and model, and of the global ones",
                     LOSS_BITS,
                 )
                 .steps(
@@ -224,16 +224,16 @@ impl SumKind for Baselines {
         if progress.fitted {
             let fits = progress.fits.iter().map(|fit| &*fit.at).collect::<Vec<_>>();
             let losses = rows.losses(&progress.constants, &fits)?;
-            let Some([own_constant, own, common_constant, common]) = losses else {
+            let Some([local_constant, local, global_constant, global]) = losses else {
                 return Ok(vec![0.0; self.layout(known, progress).len()]);
             };
-            let gain = own - common;
+            let gain = local - global;
             return Ok(vec![
                 f64::from(u8::from(gain > 0.0)),
-                own_constant,
-                own,
-                common_constant,
-                common,
+                local_constant,
+                local,
+                global_constant,
+                global,
                 gain * gain,
             ]);
         }
@@ -274,7 +274,7 @@ impl SumKind for Baselines {
 }
 
 impl Baselines {
-    /// What follows from a round of the fits.
+    /// Returns what follows from a round of the fits.
     fn fitted(
         &self,
         known: &CommonKnowledge,
@@ -376,10 +376,10 @@ impl Baselines {
             rows: known.counts.complete,
             sites,
             folds: self.folds,
-            own_constant: unit * mean(0),
-            own_model: unit * mean(1),
-            common_constant: unit * mean(2),
-            common_model: unit * mean(3),
+            local_constant: unit * mean(0),
+            local_model: unit * mean(1),
+            global_constant: unit * mean(2),
+            global_model: unit * mean(3),
             gain: Estimate {
                 value: unit * gain,
                 error: unit * (variance / sites).sqrt(),

@@ -1,4 +1,4 @@
-//! The losses of own and common models, and what they say of learning together.
+//! The losses of local and global models, and what they say of learning together.
 
 use serde::{Deserialize, Serialize};
 
@@ -19,33 +19,34 @@ pub struct BaselinesOutcome {
     /// Folds.
     pub folds: usize,
     /// Of the constant of a site's own other rows.
-    pub own_constant: f64,
+    pub local_constant: f64,
     /// Of the model of a site's own other rows, with a penalty that it chooses by folds inside them.
-    pub own_model: f64,
+    pub local_model: f64,
     /// Of the constant of the other rows of all sites.
-    pub common_constant: f64,
+    pub global_constant: f64,
     /// Of the model of the other rows of all sites.
-    pub common_model: f64,
-    /// Mean difference: by how much the common model loses less than a site's own. Its standard error is that of a mean over
+    pub global_model: f64,
+    /// Mean difference: by how much the global model loses less than the local ones. Its standard error is that of a mean over
     /// sites.
     pub gain: Estimate,
     /// Sites where it loses less.
     pub gaining: f64,
 }
 
-/// What the interval of the gain says.
+/// Conclusion from the interval of the gain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TogetherOrAlone {
-    /// The common model is better at such sites.
+    /// The global model is better at such sites.
     Together,
-    /// The own models are.
+    /// The local models are.
     Alone,
     /// Either may be.
     CannotTell,
 }
 
 impl BaselinesOutcome {
-    /// What the gain's interval of this level says, such as 0.95: of the mean over sites like these, and not of each.
+    /// Conclusion from the gain's interval of this level, such as 0.95: about the mean over sites like these, and not about
+    /// each.
     pub fn says(&self, level: f64) -> TogetherOrAlone {
         let [low, high] = self.gain.interval(level);
         if low > 0.0 {

@@ -1,4 +1,4 @@
-//! Computations of one site: sums for the common model, and losses of own and common models by folds.
+//! Computations of one site: sums for the global model, and losses of local and global models by folds.
 
 use super::Baselines;
 use crate::SiteRefusal;
@@ -6,9 +6,9 @@ use crate::algebra::{Symmetric, dot};
 
 /// The penalties that a site chooses its own among, the strongest first. No model but a constant stands before them.
 const RIDGES: [f64; 5] = [100.0, 10.0, 1.0, 0.1, 0.01];
-/// Most steps to the coefficients of an own model.
+/// Most steps to the coefficients of an local model.
 const STEPS: usize = 100;
-/// The gain of log likelihood below which an own model is fitted.
+/// The gain of log likelihood below which an local model is fitted.
 const FITTED: f64 = 1e-12;
 
 /// A complete row.
@@ -34,15 +34,15 @@ pub(super) struct FitSums {
     pub(super) information: Symmetric,
 }
 
-/// Model of a site's own rows.
-enum OwnModel {
+/// Model of rows of one site.
+enum LocalModel {
     /// One score for all rows.
     Constant(f64),
     /// Coefficients, the intercept first.
     Linear(Vec<f64>),
 }
 
-impl OwnModel {
+impl LocalModel {
     fn score(&self, row: &FoldedRow) -> f64 {
         match self {
             Self::Constant(score) => *score,
@@ -150,15 +150,15 @@ impl FoldedRows {
     }
 
     /// The model of some rows with this penalty, or a constant; a constant, too, where all outcomes are alike.
-    fn own(&self, rows: &[&FoldedRow], ridge: Option<f64>) -> Result<OwnModel, SiteRefusal> {
+    fn local(&self, rows: &[&FoldedRow], ridge: Option<f64>) -> Result<LocalModel, SiteRefusal> {
         let alike = rows
             .windows(2)
             .all(|pair| pair[0].outcome == pair[1].outcome);
         match ridge.filter(|_| !alike) {
-            None => Ok(OwnModel::Constant(self.constant(rows))),
+            None => Ok(LocalModel::Constant(self.constant(rows))),
             Some(ridge) => self
                 .linear(rows, ridge)
-                .map(OwnModel::Linear)
+                .map(LocalModel::Linear)
                 .ok_or_else(|| SiteRefusal::Fit("model".to_owned())),
         }
     }
@@ -202,12 +202,12 @@ impl FoldedRows {
     }
 
     /// The model of the rows outside of a fold, with the penalty that loses least in the other folds.
-    fn tuned(&self, fold: usize) -> Result<OwnModel, SiteRefusal> {
+    fn tuned(&self, fold: usize) -> Result<LocalModel, SiteRefusal> {
         let mut best: Option<(Option<f64>, f64)> = None;
         for ridge in [None].into_iter().chain(RIDGES.map(Some)) {
             let mut loss = 0.0;
             for inner in (0..self.folds).filter(|inner| *inner != fold) {
-                let model = self.own(&self.outside(&[fold, inner]), ridge)?;
+                let model = self.local(&self.outside(&[fold, inner]), ridge)?;
                 let inside = self.rows.iter().filter(|row| row.fold == inner);
                 loss += inside
                     .map(|row| self.loss(model.score(row), row.outcome))
@@ -218,10 +218,10 @@ impl FoldedRows {
             }
         }
         let ridge = best.and_then(|(ridge, _)| ridge);
-        self.own(&self.outside(&[fold]), ridge)
+        self.local(&self.outside(&[fold]), ridge)
     }
 
-    /// The mean losses of the own constant, the own model, the common constant and the common model, in rows that they
+    /// The mean losses of the local constant, the local model, the global constant and the global model, in rows that they
     /// have not seen; `None` if there are no rows in some fold.
     pub(super) fn losses(
         &self,
@@ -233,14 +233,14 @@ impl FoldedRows {
         }
         let mut sums = [0.0; 4];
         for (fold, (constant, fit)) in constants.iter().zip(fits).enumerate() {
-            let own_constant = self.constant(&self.outside(&[fold]));
-            let own = self.tuned(fold)?;
-            let common_constant = self.score_of(*constant);
+            let local_constant = self.constant(&self.outside(&[fold]));
+            let local = self.tuned(fold)?;
+            let global_constant = self.score_of(*constant);
             for row in self.rows.iter().filter(|row| row.fold == fold) {
                 let scores = [
-                    own_constant,
-                    own.score(row),
-                    common_constant,
+                    local_constant,
+                    local.score(row),
+                    global_constant,
                     dot(fit, &row.features),
                 ];
                 for (sum, score) in sums.iter_mut().zip(scores) {
