@@ -83,8 +83,12 @@ impl FederatedQuestion {
             ),
             Kind::Meta(_) => "round 3: the same at the estimated τ²; then the answer".to_owned(),
             Kind::Trees(trees) => format!(
-                "then for every tree one round for each of its {} levels, of sums of gradients, hessians and rows by node, \
+                "then for every tree{} one round for each of its {} levels, of sums of gradients, hessians and rows by node, \
                  column and bin, and of the loss so far: {} numbers a round at most, {} in all",
+                match trees.scores(&self.agreed) {
+                    1 => String::new(),
+                    count => format!(", or {count} at a time, one of each level of the outcome,"),
+                },
                 trees.depth,
                 trees.most_in_a_round(&self.agreed),
                 trees.most_in_all(&self.agreed, f64::INFINITY)

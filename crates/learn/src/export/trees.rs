@@ -43,7 +43,7 @@ fn features(columns: &[BinnedColumn]) -> (Vec<String>, Vec<usize>) {
     (names, places)
 }
 
-/// The trees to write: where there are none, one that adds nothing, because files without trees are refused.
+/// The trees to write: where there are none, some that add nothing, because files without trees are refused.
 fn written(found: &TreesOutcome) -> Cow<'_, [BoostedTree]> {
     let nothing = || TreeNode {
         split: None,
@@ -53,9 +53,12 @@ fn written(found: &TreesOutcome) -> Cow<'_, [BoostedTree]> {
         value: 0.0,
     };
     match found.trees.is_empty() {
-        true => Cow::Owned(vec![BoostedTree {
-            nodes: vec![nothing()],
-        }]),
+        true => {
+            let one = BoostedTree {
+                nodes: vec![nothing()],
+            };
+            Cow::Owned(vec![one; found.bases.len()])
+        }
         false => Cow::Borrowed(&found.trees),
     }
 }
@@ -85,8 +88,9 @@ fn threshold(split: &TreeSplit, columns: &[BinnedColumn], places: &[usize]) -> T
 ///
 /// The input `features` is rows × features in double precision, NaN where a value is missing. The output is
 /// `prediction`, rows × 1 in the unit of the outcome; or `probabilities`, rows × 2, first that the condition does not
-/// hold, and `class`, 1 where it holds more probably than not. The metadata `rota.columns` have the names of the
-/// features.
+/// hold, and `class`, 1 where it holds more probably than not. Of an outcome of several levels, `probabilities` are rows ×
+/// levels and `class` is the number of the most probable one, from 0. The metadata `rota.columns` have the names of the
+/// features, and `rota.classes` the levels.
 ///
 /// # Errors
 /// [`ExportError::TooLarge`]: more than 2 GiB.
@@ -97,12 +101,18 @@ pub fn onnx_of_trees(found: &TreesOutcome) -> Result<Vec<u8>, ExportError> {
     let input = graph.input("features", names.len(), &doc);
     let input = graph.single(&input);
     let score = ensemble(&mut graph, found, &places, &input);
-    if found.is_probability {
+    let along = [("axis", Attribute::Int(1)), ("keepdims", Attribute::Int(0))];
+    let axis = [("axis", Attribute::Int(1))];
+    if !found.classes.is_empty() {
+        let probabilities = graph.node("Softmax", &[&score], &axis);
+        let class = graph.node("ArgMax", &[&probabilities], &along);
+        let doc = found.classes.join(", ");
+        graph.output("probabilities", &probabilities, found.classes.len(), &doc);
+        graph.index_output("class", &class, "number of the most probable level, from 0");
+    } else if found.is_probability {
         let opposite = graph.node("Neg", &[&score], &[]);
         let sides = [&opposite, &score].map(|score| graph.node("Sigmoid", &[score], &[]));
-        let axis = [("axis", Attribute::Int(1))];
         let probabilities = graph.node("Concat", &[&sides[0], &sides[1]], &axis);
-        let along = [("axis", Attribute::Int(1)), ("keepdims", Attribute::Int(0))];
         let class = graph.node("ArgMax", &[&probabilities], &along);
         let doc = format!("not {}, {}", found.outcome, found.outcome);
         graph.output("probabilities", &probabilities, 2, &doc);
@@ -112,10 +122,14 @@ pub fn onnx_of_trees(found: &TreesOutcome) -> Result<Vec<u8>, ExportError> {
         graph.double_output("prediction", &value, 1, &found.outcome);
     }
     let known = "names are texts";
-    let properties = [
+    let mut properties = vec![
         ("rota.columns", serde_json::to_string(&names).expect(known)),
         ("rota.outcome", found.outcome.clone()),
     ];
+    if !found.classes.is_empty() {
+        let classes = serde_json::to_string(&found.classes).expect(known);
+        properties.push(("rota.classes", classes));
+    }
     let about = format!("Gradient-boosted trees for {}", found.outcome);
     graph
         .encode(&about, &properties)
@@ -127,6 +141,7 @@ fn ensemble(graph: &mut OnnxGraph, found: &TreesOutcome, places: &[usize], input
     let (mut modes, mut values) = (Vec::new(), Vec::new());
     let (mut below, mut above, mut missing) = (Vec::new(), Vec::new(), Vec::new());
     let (mut leaf_trees, mut leaves, mut weights) = (Vec::new(), Vec::new(), Vec::new());
+    let mut targets = Vec::new();
     for (at, tree) in written(found).iter().enumerate() {
         for (id, node) in tree.nodes.iter().enumerate() {
             trees.push(at);
@@ -138,6 +153,7 @@ fn ensemble(graph: &mut OnnxGraph, found: &TreesOutcome, places: &[usize], input
                 leaf_trees.push(at);
                 leaves.push(id);
                 weights.push(node.value as f32);
+                targets.push(at % found.bases.len());
             }
             let split = split.unwrap_or(ThresholdSplit {
                 feature: 0,
@@ -152,8 +168,8 @@ fn ensemble(graph: &mut OnnxGraph, found: &TreesOutcome, places: &[usize], input
             missing.push(usize::from(split.missing_below));
         }
     }
-    let targets = vec![0; leaves.len()];
-    let base = [found.base as f32];
+    let bases: Vec<f32> = found.bases.iter().map(|base| *base as f32).collect();
+    let scores = Attribute::Int(found.bases.len() as i64);
     let attributes = [
         ("nodes_treeids", Attribute::Ints(&trees)),
         ("nodes_nodeids", Attribute::Ints(&ids)),
@@ -167,30 +183,45 @@ fn ensemble(graph: &mut OnnxGraph, found: &TreesOutcome, places: &[usize], input
         ("target_nodeids", Attribute::Ints(&leaves)),
         ("target_ids", Attribute::Ints(&targets)),
         ("target_weights", Attribute::Floats(&weights)),
-        ("base_values", Attribute::Floats(&base)),
-        ("n_targets", Attribute::Int(1)),
+        ("base_values", Attribute::Floats(&bases)),
+        ("n_targets", scores),
     ];
     graph.tree_node("TreeEnsembleRegressor", &[input], &attributes)
 }
 
 /// Trees as a model of XGBoost in JSON, which `xgboost.Booster(model_file=…)` loads.
 ///
-/// Its objective is `binary:logistic` or `reg:squarederror`. Names of features may not hold `[`, `]` or `<` there:
+/// Its objective is `binary:logistic`, `multi:softprob` or `reg:squarederror`. Such a file has one base score for all
+/// levels of an outcome, so theirs are added to the leaves of the first tree of each. Names of features may not hold `[`, `]` or `<` there:
 /// they are written as `(`, `)` and `below`.
 pub fn xgboost_of_trees(found: &TreesOutcome) -> String {
     let (names, places) = features(&found.columns);
     let names: Vec<String> = names.iter().map(|name| allowed(name)).collect();
-    let (objective, base) = match found.is_probability {
+    let (scores, first) = (found.bases.len(), found.bases[0]);
+    let several = !found.classes.is_empty();
+    let (name, base) = match found.is_probability {
+        true if several => ("multi:softprob", 0.0),
         // It is written as a probability.
-        true => ("binary:logistic", 1.0 / (1.0 + (-found.base).exp())),
-        false => ("reg:squarederror", found.base),
+        true => ("binary:logistic", 1.0 / (1.0 + (-first).exp())),
+        false => ("reg:squarederror", first),
+    };
+    let classes = if several { scores } else { 0 }.to_string();
+    let objective = match several {
+        true => json!({ "name": name, "softmax_multiclass_param": { "num_class": classes } }),
+        false => json!({ "name": name, "reg_loss_param": { "scale_pos_weight": "1" } }),
     };
     let trees = written(found);
     let count = trees.len();
     let trees: Vec<Json> = trees
         .iter()
         .enumerate()
-        .map(|(id, tree)| one_tree(id, tree, found, &places, names.len()))
+        .map(|(id, tree)| {
+            let added = match several && id < scores {
+                true => found.bases[id],
+                false => 0.0,
+            };
+            one_tree(id, (tree, added), found, &places, names.len())
+        })
         .collect();
     let model = json!({
         "learner": {
@@ -203,8 +234,8 @@ pub fn xgboost_of_trees(found: &TreesOutcome) -> String {
                         "num_parallel_tree": "1",
                         "num_trees": count.to_string(),
                     },
-                    "iteration_indptr": (0..=count).collect::<Vec<_>>(),
-                    "tree_info": vec![0; count],
+                    "iteration_indptr": (0..=count).step_by(scores).collect::<Vec<_>>(),
+                    "tree_info": (0..count).map(|tree| tree % scores).collect::<Vec<_>>(),
                     "trees": trees,
                 },
                 "name": "gbtree",
@@ -212,14 +243,11 @@ pub fn xgboost_of_trees(found: &TreesOutcome) -> String {
             "learner_model_param": {
                 "base_score": format!("{:E}", base as f32),
                 "boost_from_average": "0",
-                "num_class": "0",
+                "num_class": classes,
                 "num_feature": names.len().to_string(),
                 "num_target": "1",
             },
-            "objective": {
-                "name": objective,
-                "reg_loss_param": { "scale_pos_weight": "1" },
-            },
+            "objective": objective,
         },
         "version": XGBOOST,
     });
@@ -232,9 +260,10 @@ fn allowed(name: &str) -> String {
         .replace(']', ")")
 }
 
+/// A tree, to the leaves of which a number is added.
 fn one_tree(
     id: usize,
-    tree: &BoostedTree,
+    (tree, added): (&BoostedTree, f64),
     found: &TreesOutcome,
     places: &[usize],
     features: usize,
@@ -247,7 +276,7 @@ fn one_tree(
     for (at, node) in tree.nodes.iter().enumerate() {
         let Some(split) = &node.split else {
             // A leaf has its value in the place of the threshold.
-            conditions[at] = node.value as f32;
+            conditions[at] = (node.value + added) as f32;
             continue;
         };
         let below = threshold(split, &found.columns, places);

@@ -20,13 +20,12 @@ fn loss(found: &TreesOutcome) -> [&'static str; 2] {
 }
 
 fn fit(found: &TreesOutcome) -> PrintedTable {
-    let title = match found.is_probability {
-        true => format!(
-            "Gradient-boosted trees for the log odds of {}",
-            found.outcome
-        ),
-        false => format!("Gradient-boosted trees for {}", found.outcome),
+    let of = match (found.is_probability, found.classes.is_empty()) {
+        (true, true) => "the log odds of ",
+        (true, false) => "the levels of ",
+        (false, _) => "",
     };
+    let title = format!("Gradient-boosted trees for {of}{}", found.outcome);
     let columns = [
         ("rows", "rows"),
         ("held_out_rows", "held out"),
@@ -55,7 +54,15 @@ fn fit(found: &TreesOutcome) -> PrintedTable {
     sheet
         .notes
         .push("rows with missing values are used: a split sends them to its right".to_owned());
-    if found.trees.len() < found.asked {
+    if !found.classes.is_empty() {
+        sheet.notes.push(format!(
+            "{} trees of each of {} levels: {}",
+            found.count(),
+            found.classes.len(),
+            found.classes.join(", ")
+        ));
+    }
+    if found.count() < found.asked {
         sheet.notes.push(format!(
             "it ended before {} trees: no further split lowers the loss",
             found.asked
@@ -66,7 +73,11 @@ fn fit(found: &TreesOutcome) -> PrintedTable {
 
 fn curve(found: &TreesOutcome) -> PrintedTable {
     let [name, word] = loss(found);
-    let columns = [("trees", "trees"), (name, "in training")];
+    let trees = match found.classes.is_empty() {
+        true => "trees",
+        false => "trees of each level",
+    };
+    let columns = [("trees", trees), (name, "in training")];
     let title = format!(
         "{}{} by the number of trees",
         word[..1].to_uppercase(),

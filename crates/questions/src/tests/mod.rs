@@ -15,6 +15,7 @@ mod properties;
 mod small;
 mod tcga;
 mod trees;
+mod trees_of_levels;
 
 /// No limits of counts, for methods on few rows.
 pub(crate) const WITHOUT_LIMITS: QuestionRules = QuestionRules {

@@ -128,7 +128,7 @@ fn trees_of_a_number_are_those_of_scikit_learn() {
 }
 
 /// Rows of a generator by Knuth: a number, some of which are missing, a level, and an outcome that depends on both.
-fn synthetic(sites: usize, rows: usize) -> Vec<RowTable> {
+pub(super) fn synthetic(sites: usize, rows: usize) -> Vec<RowTable> {
     let mut state = 7u64;
     let mut draw = move || {
         state = state
@@ -166,7 +166,7 @@ fn synthetic_ranges() -> AgreedColumns {
 }
 
 /// One table with the rows of all, in another order.
-fn pooled(sites: &[RowTable]) -> RowTable {
+pub(super) fn pooled(sites: &[RowTable]) -> RowTable {
     let rows = sites.iter().map(RowTable::rows).sum();
     let names: Vec<String> = sites[0].names().map(str::to_owned).collect();
     names.iter().fold(RowTable::new(rows), |mut all, name| {
@@ -188,7 +188,7 @@ fn pooled(sites: &[RowTable]) -> RowTable {
 }
 
 /// The opened numbers of all rounds but that of counts.
-fn bits(rounds: &[QuestionRound]) -> Vec<Vec<u64>> {
+pub(super) fn bits(rounds: &[QuestionRound]) -> Vec<Vec<u64>> {
     let of = |round: &QuestionRound| -> Vec<u64> {
         let numbers = round.sum.numbers.iter();
         numbers.map(|number| number.to_bits()).collect()

@@ -10,6 +10,8 @@ use crate::export::{onnx_of_trees, xgboost_of_trees};
 
 /// Ages of which every fifth is missing, stages, and an outcome that depends on both.
 const STAGES: [&str; 3] = ["I", "II", "III"];
+/// Levels of an outcome.
+const GRADES: [&str; 3] = ["low", "medium", "high"];
 
 fn age(row: usize) -> Option<f64> {
     (!row.is_multiple_of(5)).then_some(20.0 + (row * 37 % 71) as f64 + 0.1)
@@ -32,6 +34,8 @@ fn table(rows: usize) -> RowTable {
     table.insert("age", CellColumn::Numbers((0..rows).map(age).collect()));
     let stages = (0..rows).map(|row| Some(STAGES[stage(row)].to_owned()));
     table.insert("stage", CellColumn::Words(stages.collect()));
+    let grades = (0..rows).map(|row| Some(GRADES[(risk(row) / 3).min(2)].to_owned()));
+    table.insert("grade", CellColumn::Words(grades.collect()));
     table
 }
 
@@ -51,10 +55,11 @@ fn grown(outcome: &str, trees: usize) -> TreesOutcome {
         held_out: 0.0,
     };
     let ranges = [("age", [20.0, 100.0]), ("risk", [0.0, 12.0])];
+    let grades = GRADES.map(str::to_owned).to_vec();
     let levels = STAGES.map(str::to_owned).to_vec();
     let agreed = AgreedColumns {
         ranges: ranges.map(|(name, range)| (name.to_owned(), range)).into(),
-        levels: [("stage".to_owned(), levels)].into(),
+        levels: [("stage".to_owned(), levels), ("grade".to_owned(), grades)].into(),
     };
     let question = FederatedQuestion {
         rules: QuestionRules {
@@ -70,11 +75,17 @@ fn grown(outcome: &str, trees: usize) -> TreesOutcome {
     }
 }
 
+/// The values of a row, as a question reads them.
+fn values(row: usize) -> [Option<f64>; 3] {
+    let few = f64::from(u8::from(row % 11 < 4));
+    [age(row), Some(stage(row) as f64), Some(few)]
+}
+
 /// The features of a row, as files take them, and its score.
 fn rows(found: &TreesOutcome) -> Vec<(Vec<f64>, f64)> {
     let row = |row: usize| {
         let few = f64::from(u8::from(row % 11 < 4));
-        let score = found.score(&[age(row), Some(stage(row) as f64), Some(few)]);
+        let score = found.score(&values(row));
         let mut features = vec![age(row).unwrap_or(f64::NAN)];
         features.extend((0..3).map(|level| f64::from(u8::from(level == stage(row)))));
         features.push(few);
@@ -87,9 +98,15 @@ fn probability(score: f64) -> f64 {
     1.0 / (1.0 + (-score).exp())
 }
 
-/// The score of a row by the fields of a file of XGBoost, without the base.
-fn walked(model: &Json, row: &[f64]) -> f64 {
-    let trees = &model["learner"]["gradient_booster"]["model"]["trees"];
+/// The score of a row by the fields of a file of XGBoost, without the base: that of this class where there are some.
+fn walked(model: &Json, row: &[f64], class: usize) -> f64 {
+    let booster = &model["learner"]["gradient_booster"]["model"];
+    let trees = booster["trees"].as_array().unwrap();
+    let classes = booster["tree_info"].as_array().unwrap();
+    let own = trees
+        .iter()
+        .zip(classes)
+        .filter(|(_, of)| of.as_u64() == Some(class as u64));
     let one = |tree: &Json| {
         let number = |field: &str, at: usize| tree[field][at].as_f64().unwrap();
         let mut at = 0;
@@ -111,7 +128,7 @@ fn walked(model: &Json, row: &[f64]) -> f64 {
         }
         number("split_conditions", at)
     };
-    trees.as_array().unwrap().iter().map(one).sum()
+    own.map(|(tree, _)| one(tree)).sum()
 }
 
 #[test]
@@ -126,7 +143,7 @@ fn files_of_xgboost_send_every_row_to_its_leaf() {
         );
         let model: Json = serde_json::from_str(&xgboost_of_trees(&found)).unwrap();
         for (row, score) in rows(&found) {
-            let walked = found.base + walked(&model, &row);
+            let walked = found.bases[0] + walked(&model, &row, 0);
             assert!((walked - score).abs() < 1e-5, "{walked} {score}");
         }
         let names = &model["learner"]["feature_names"];
@@ -170,6 +187,44 @@ fn onnx_predicts_what_trees_of_a_question_predict() {
                 false => (*score, theirs[at]),
             };
             assert!((ours - theirs).abs() < 1e-5, "{ours} {theirs}");
+        }
+    }
+}
+
+#[test]
+fn files_of_several_levels_have_trees_and_bases_of_each() {
+    for count in [8, 0] {
+        let mut found = grown("grade", count.max(1));
+        assert_eq!(found.classes, GRADES);
+        assert_eq!(found.count(), count.max(1));
+        found.trees.truncate(3 * count);
+        let model: Json = serde_json::from_str(&xgboost_of_trees(&found)).unwrap();
+        let learner = &model["learner"];
+        assert_eq!(learner["objective"]["name"], "multi:softprob");
+        assert_eq!(learner["learner_model_param"]["num_class"], "3");
+        let rounds = &learner["gradient_booster"]["model"]["iteration_indptr"];
+        assert_eq!(rounds.as_array().unwrap().len(), count.max(1) + 1);
+        let rows = rows(&found);
+        let features: Vec<Vec<f64>> = rows.iter().map(|(row, _)| row.clone()).collect();
+        for (at, row) in features.iter().enumerate() {
+            let scores = found.scores(&values(at));
+            for (class, score) in scores.iter().enumerate() {
+                let walked = walked(&model, row, class);
+                assert!((walked - score).abs() < 1e-5, "{walked} {score}");
+            }
+            let sum: f64 = found.probabilities(&values(at)).iter().sum();
+            assert!((sum - 1.0).abs() < 1e-12);
+        }
+        let ours: Vec<f64> = (0..features.len())
+            .flat_map(|row| found.probabilities(&values(row)))
+            .collect();
+        let onnx = run_in_python(&onnx_of_trees(&found).unwrap(), &features);
+        let xgboost = xgboost_in_python(&xgboost_of_trees(&found), &features);
+        for theirs in [onnx, xgboost].into_iter().flatten() {
+            assert_eq!(theirs.len(), ours.len());
+            for (ours, theirs) in ours.iter().zip(theirs) {
+                assert!((ours - theirs).abs() < 1e-5, "{ours} {theirs}");
+            }
         }
     }
 }

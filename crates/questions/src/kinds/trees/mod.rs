@@ -10,8 +10,10 @@
 
 mod bins;
 mod grow;
+mod options;
 mod result;
 mod site;
+mod target;
 
 use std::collections::BTreeMap;
 
@@ -27,13 +29,10 @@ use crate::{
     AgreedColumns, DecodedSum, QuestionError, QuestionStopped, SiteRefusal, Step, SumLayout,
 };
 use grow::{GrowingTree, NodeSums};
+use target::TreesTarget;
 
 /// A leaf tells the mean residual of its rows, so it never has fewer.
 const FEWEST_ROWS: u64 = 20;
-/// Most trees, levels of a tree and bins of a column.
-const MOST: [usize; 3] = [10_000, 10, 256];
-/// Most levels of a column: their bins and that of missing values are numbers of 16 bits.
-const MOST_LEVELS: usize = u16::MAX as usize - 1;
 /// Most numbers of one round.
 const MOST_NUMBERS: u64 = 1 << 21;
 /// Bits behind the point of a row's gradient, for up to [`EXACT_ROWS`] rows.
@@ -47,12 +46,13 @@ const LOSS_BITS: i32 = 6;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Trees {
-    /// The outcome: a condition such as `num > 0`, whose probability is learned by the log loss; or a column with an
-    /// agreed range, which is learned by the squared error.
+    /// The outcome: a condition such as `num > 0`, whose probability is learned by the log loss; a column with agreed
+    /// levels, whose probabilities are, with a tree of each level at a time; or a column with an agreed range, which is
+    /// learned by the squared error.
     pub outcome: String,
     /// Columns with agreed ranges or levels or with `edges`, and conditions.
     pub columns: Vec<String>,
-    /// Most trees; fewer if no split is left that lowers the loss.
+    /// Most trees, of each level of the outcome; fewer if no split is left that lowers the loss.
     pub trees: usize,
     /// Levels of splits of a tree.
     #[serde(default = "three")]
@@ -101,34 +101,35 @@ fn bins() -> usize {
 }
 
 /// The rows that trees are grown from, and the score that they begin with.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct TreesStart {
     rows: f64,
     held_out: f64,
-    /// Sum of the outcomes, of numbers scaled to ±1.
-    outcomes: f64,
+    /// Rows in which the outcome holds, rows of each level, or the sum of outcomes scaled to ±1.
+    outcomes: Vec<f64>,
 }
 
 /// The trees between two rounds.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TreesProgress {
     start: Option<TreesStart>,
+    /// The trees, of several levels of the outcome one of each after the other.
     trees: Vec<BoostedTree>,
     /// The losses of the first tree, the first two and so on; first of none.
     losses: Vec<TreesLoss>,
-    /// None once all trees have grown.
-    growing: Option<GrowingTree>,
+    /// The trees that grow now, one of each score; none once all have grown.
+    growing: Vec<GrowingTree>,
 }
 
 impl Trees {
-    /// Returns whether the outcome is a condition.
-    fn is_condition(&self) -> bool {
-        self.outcome.parse::<Condition>().is_ok()
+    /// Sums of a bin: gradient and rows, and of probabilities the hessian; that of a squared error is 1.
+    fn channels(&self, agreed: &AgreedColumns) -> u64 {
+        2 + u64::from(self.target(agreed).is_probability())
     }
 
-    /// Sums of a bin: gradient and rows, and of probabilities the hessian; that of a squared error is 1.
-    fn channels(&self) -> u64 {
-        2 + u64::from(self.is_condition())
+    /// Trees that grow at a time.
+    pub(crate) fn scores(&self, agreed: &AgreedColumns) -> u64 {
+        self.target(agreed).scores() as u64
     }
 
     /// Losses of a round: of the rows in training, and of held-out ones.
@@ -165,15 +166,19 @@ impl Trees {
 
     /// The most numbers of a round.
     pub(crate) fn most_in_a_round(&self, agreed: &AgreedColumns) -> u64 {
-        let nodes = self.asked(self.depth.saturating_sub(1), f64::INFINITY);
-        nodes * self.cells(agreed) * self.channels() + self.loss_count() as u64
+        let nodes = self.asked(self.depth.saturating_sub(1), f64::INFINITY) * self.scores(agreed);
+        let first = self.scores(agreed) + 2;
+        let level = nodes * self.cells(agreed) * self.channels(agreed) + self.loss_count() as u64;
+        level.max(first)
     }
 
     /// The most numbers that all rounds open after the counts, where there are so many rows.
     pub(crate) fn most_in_all(&self, agreed: &AgreedColumns, rows: f64) -> u64 {
         let nodes: u64 = (0..self.depth).map(|level| self.asked(level, rows)).sum();
-        let tree = nodes * self.cells(agreed) * self.channels() + self.loss_count() as u64;
-        3 + self.trees as u64 * tree + self.loss_count() as u64
+        let scores = self.scores(agreed);
+        let trees = scores * nodes * self.cells(agreed) * self.channels(agreed);
+        let losses = self.loss_count() as u64;
+        2 + scores + self.trees as u64 * (trees + losses) + losses
     }
 
     /// The most rounds, of counts, of outcomes, of every level and of the last loss.
@@ -189,22 +194,19 @@ impl Trees {
         progress: &TreesProgress,
         smallest: u64,
     ) -> bool {
-        let Some(growing) = &progress.growing else {
-            return false;
-        };
         let columns = self.binned(known);
         let rows = site::binned_rows(self, &columns, rows);
-        let mut counts = BTreeMap::<usize, u64>::new();
-        for row in rows.iter().filter(|row| !row.is_held_out) {
-            *counts.entry(growing.tree.leaf_of(&row.bins)).or_default() += 1;
-        }
-        let nodes = growing
-            .open
-            .iter()
-            .flat_map(|open| [Some(open.asked), open.other]);
-        nodes
-            .flatten()
-            .any(|node| (1..smallest).contains(&counts.get(&node).copied().unwrap_or_default()))
+        progress.growing.iter().any(|growing| {
+            let mut counts = BTreeMap::<usize, u64>::new();
+            for row in rows.iter().filter(|row| !row.is_held_out) {
+                *counts.entry(growing.tree.leaf_of(&row.bins)).or_default() += 1;
+            }
+            let open = growing.open.iter();
+            let nodes = open.flat_map(|open| [Some(open.asked), open.other]);
+            nodes
+                .flatten()
+                .any(|node| (1..smallest).contains(&counts.get(&node).copied().unwrap_or_default()))
+        })
     }
 
     /// Returns whether a row with these values is used: its outcome is known, and no value is outside.
@@ -215,92 +217,6 @@ impl Trees {
     /// Returns whether trees are grown from a row with these values: it is used, and not held out.
     pub(crate) fn trains_on(&self, row: &[CellValue]) -> bool {
         site::is_used(row) && !site::is_held_out(row, self.held_out)
-    }
-
-    /// Checks the options.
-    fn check(&self, agreed: &AgreedColumns) -> Result<(), QuestionError> {
-        let other = |text: String| Err(QuestionError::Other(text));
-        let bound = |name: &str, value: usize, least: usize, most: usize| {
-            let wrong = format!("`{name}` must be {least} to {most}, found {value}");
-            (least..=most)
-                .contains(&value)
-                .then_some(())
-                .ok_or(QuestionError::Other(wrong))
-        };
-        if self.columns.is_empty() {
-            return other("trees need `columns`".to_owned());
-        }
-        bound("trees", self.trees, 1, MOST[0])?;
-        bound("depth", self.depth, 1, MOST[1])?;
-        bound("bins", self.bins, 2, MOST[2])?;
-        if !(self.rate > 0.0 && self.rate <= 1.0) {
-            return other(format!(
-                "`rate` must be above 0 and at most 1, found {}",
-                self.rate
-            ));
-        }
-        for (name, value) in [("lambda", self.lambda), ("min-hessian", self.min_hessian)] {
-            if !(value >= 0.0 && value.is_finite()) {
-                return other(format!("`{name}` must be 0 or more, found {value}"));
-            }
-        }
-        if self.min_rows < FEWEST_ROWS {
-            return other(format!(
-                "`min-rows` must be {FEWEST_ROWS} or more, found {}: a leaf tells the mean residual of its rows",
-                self.min_rows
-            ));
-        }
-        if !(0.0..=0.5).contains(&self.held_out) {
-            return other(format!(
-                "`held-out` must be 0 to 0.5, found {}",
-                self.held_out
-            ));
-        }
-        if let Some(name) = self.edges.keys().find(|name| !self.columns.contains(name)) {
-            return other(format!(
-                "`edges` names \"{name}\", which is none of the columns"
-            ));
-        }
-        for (name, edges) in &self.edges {
-            let single: Vec<f32> = edges.iter().map(|edge| *edge as f32).collect();
-            let ascending = single.windows(2).all(|pair| pair[0] < pair[1]);
-            if edges.is_empty() || edges.len() >= MOST[2] || !ascending || !single[0].is_finite() {
-                return other(format!(
-                    "`edges` of \"{name}\" must be 1 to {} ascending numbers that differ in single precision",
-                    MOST[2] - 1
-                ));
-            }
-        }
-        let levels = |name: &&String| {
-            agreed
-                .levels
-                .get(*name)
-                .is_some_and(|all| all.len() > MOST_LEVELS)
-        };
-        if let Some(name) = self.columns.iter().find(levels) {
-            return other(format!(
-                "\"{name}\" has more than {MOST_LEVELS} levels: join rare ones"
-            ));
-        }
-        let numbers = self.most_in_a_round(agreed);
-        if numbers > MOST_NUMBERS {
-            return other(format!(
-                "a round would open up to {numbers} numbers, at most {MOST_NUMBERS} are allowed: ask for fewer columns, \
-                 bins or levels of `depth`"
-            ));
-        }
-        Ok(())
-    }
-
-    fn column(&self, name: &str, agreed: &AgreedColumns) -> Result<QuestionInput, QuestionError> {
-        if agreed.levels.contains_key(name) {
-            return agreed.level(name);
-        }
-        match name.parse() {
-            Ok(condition) => Ok(QuestionInput::Indicator(condition)),
-            Err(_) if self.edges.contains_key(name) => Ok(agreed.number(name)),
-            Err(_) => agreed.range(name).map(|_| agreed.number(name)),
-        }
     }
 }
 
@@ -332,13 +248,16 @@ impl SumKind for Trees {
             .iter()
             .map(|name| self.column(name, agreed))
             .collect::<Result<Vec<_>, _>>()?;
-        inputs.push(agreed.term(&self.outcome)?);
+        inputs.push(match self.target(agreed) {
+            TreesTarget::Classes(_) => agreed.level(&self.outcome)?,
+            TreesTarget::Condition | TreesTarget::Number => agreed.term(&self.outcome)?,
+        });
         Ok(inputs)
     }
 
-    fn gates(&self, _known: &CommonKnowledge) -> Gates {
+    fn gates(&self, known: &CommonKnowledge) -> Gates {
         Gates {
-            has_events: self.is_condition(),
+            has_events: self.target(&known.agreed) == TreesTarget::Condition,
             ..Gates::default()
         }
     }
@@ -352,24 +271,33 @@ impl SumKind for Trees {
             start: None,
             trees: Vec::new(),
             losses: Vec::new(),
-            growing: None,
+            growing: Vec::new(),
         })
     }
 
     fn layout(&self, known: &CommonKnowledge, progress: &TreesProgress) -> SumLayout {
         let (bits, empty) = (step_bits(known), SumLayout::default());
+        let target = self.target(&known.agreed);
         if progress.start.is_none() {
             let counts = empty.counts("rows", 2, "rows with an outcome, held-out ones apart");
-            return match self.is_condition() {
-                true => counts.counts("outcomes", 1, "rows in which the outcome holds"),
-                false => counts.steps("outcomes", 1, "sum of outcomes scaled to ±1", bits),
+            return match target {
+                TreesTarget::Condition => {
+                    counts.counts("outcomes", 1, "rows in which the outcome holds")
+                }
+                TreesTarget::Classes(count) => {
+                    counts.counts("outcomes", count, "rows of each level of the outcome")
+                }
+                TreesTarget::Number => {
+                    counts.steps("outcomes", 1, "sum of outcomes scaled to ±1", bits)
+                }
             };
         }
         let mut layout = empty;
-        if let Some(growing) = &progress.growing {
+        if !progress.growing.is_empty() {
             let cells: usize = self.binned(known).iter().map(BinnedColumn::cells).sum();
-            let cells = growing.open.len() * cells;
-            let hessians = if self.is_condition() { cells } else { 0 };
+            let nodes = progress.growing.iter().map(|growing| growing.open.len());
+            let cells = nodes.sum::<usize>() * cells;
+            let hessians = if target.is_probability() { cells } else { 0 };
             layout = layout
                 .steps(
                     "gradients",
@@ -379,11 +307,11 @@ impl SumKind for Trees {
                 )
                 .steps("hessians", hessians, "sum of second derivatives", bits)
                 .counts("rows", cells, "rows in each bin");
-            if !growing.is_at_root() {
+            if !progress.growing.iter().all(GrowingTree::is_at_root) {
                 return layout;
             }
         }
-        let unit = match self.is_condition() {
+        let unit = match target.is_probability() {
             true => "sum of log losses of the trees so far",
             false => "sum of squared errors of the trees so far",
         };
@@ -398,12 +326,12 @@ impl SumKind for Trees {
     ) -> Result<Vec<f64>, SiteRefusal> {
         let columns = self.binned(known);
         let rows = site::binned_rows(self, &columns, rows);
-        let bits = step_bits(known);
+        let (bits, target) = (step_bits(known), self.target(&known.agreed));
         Ok(match &progress.start {
-            None => site::outcomes(self, &rows, bits),
+            None => site::outcomes(target, &rows, bits),
             Some(start) => {
-                let base = self.base(start);
-                site::sums(self, &columns, &rows, (base, progress), bits)
+                let bases = target.bases(start);
+                site::sums(self, (target, &columns), &rows, (&bases, progress), bits)
             }
         })
     }
@@ -415,11 +343,13 @@ impl SumKind for Trees {
         sum: &DecodedSum,
     ) -> Step<TreesProgress, TreesOutcome> {
         let mut next = progress.clone();
-        let Some(start) = progress.start else {
+        let target = self.target(&known.agreed);
+        let roots = || vec![GrowingTree::root(self); target.scores()];
+        let Some(start) = &progress.start else {
             return match self.started(known, sum) {
                 Ok(start) => {
                     next.start = Some(start);
-                    next.growing = Some(GrowingTree::root(self));
+                    next.growing = roots();
                     Step::Next(next)
                 }
                 Err(why) => Step::Stopped(why),
@@ -433,24 +363,30 @@ impl SumKind for Trees {
                 held_out: held_out.map(|loss| loss / start.held_out),
             });
         }
-        let Some(mut growing) = next.growing.take() else {
-            return Step::Done(TreesOutcome::of(self, known, &next, &start));
-        };
+        let mut growing = std::mem::take(&mut next.growing);
+        if growing.is_empty() {
+            return Step::Done(TreesOutcome::of(self, known, &next, start));
+        }
         let columns = self.binned(known);
         let cells: usize = columns.iter().map(BinnedColumn::cells).sum();
-        let asked = NodeSums::of(sum, cells);
-        growing.advance(self, &columns, &asked);
-        if !growing.open.is_empty() {
-            next.growing = Some(growing);
+        let opened = NodeSums::of(sum, cells);
+        let mut opened = opened.as_slice();
+        for tree in &mut growing {
+            let (own, others) = opened.split_at(tree.open.len().min(opened.len()));
+            tree.advance(self, &columns, own);
+            opened = others;
+        }
+        if growing.iter().any(|tree| !tree.open.is_empty()) {
+            next.growing = growing;
             return Step::Next(next);
         }
-        if growing.is_at_root() {
+        if growing.iter().all(GrowingTree::is_at_root) {
             // No split lowers the loss, and none of a later tree would: the gradients stay as they are.
-            return Step::Done(TreesOutcome::of(self, known, &next, &start));
+            return Step::Done(TreesOutcome::of(self, known, &next, start));
         }
-        next.trees.push(growing.tree);
-        if next.trees.len() < self.trees {
-            next.growing = Some(GrowingTree::root(self));
+        next.trees.extend(growing.into_iter().map(|one| one.tree));
+        if next.trees.len() < self.trees * target.scores() {
+            next.growing = roots();
         }
         Step::Next(next)
     }
@@ -482,7 +418,7 @@ impl Trees {
         let start = TreesStart {
             rows: rows[0],
             held_out: rows[1],
-            outcomes: sum.one("outcomes"),
+            outcomes: sum.block("outcomes").to_vec(),
         };
         let wider = "use a wider filter, or ask more sites";
         few(
@@ -500,30 +436,22 @@ impl Trees {
                 remedy,
             )?;
         }
-        if self.is_condition() {
-            let fewest = known.rules.smallest_cell.max(1);
-            let without = start.rows - start.outcomes;
-            few(
-                "rows in which the outcome holds",
-                start.outcomes,
-                fewest,
-                wider,
-            )?;
-            few(
-                "rows in which the outcome does not hold",
-                without,
-                fewest,
-                wider,
-            )?;
+        let fewest = known.rules.smallest_cell.max(1);
+        match self.target(&known.agreed) {
+            TreesTarget::Condition => {
+                let with = start.outcomes[0];
+                few("rows in which the outcome holds", with, fewest, wider)?;
+                let without = "rows in which the outcome does not hold";
+                few(without, start.rows - with, fewest, wider)?;
+            }
+            TreesTarget::Classes(_) => {
+                let joined = "leave out the level or join it with another one, use a wider filter, or ask more sites";
+                for rows in &start.outcomes {
+                    few("rows of a level of the outcome", *rows, fewest, joined)?;
+                }
+            }
+            TreesTarget::Number => {}
         }
         Ok(start)
-    }
-
-    /// The score that trees are added to: the log odds of the outcome, or its scaled mean.
-    fn base(&self, start: &TreesStart) -> f64 {
-        match self.is_condition() {
-            true => libm::log(start.outcomes / (start.rows - start.outcomes)),
-            false => start.outcomes / start.rows,
-        }
     }
 }

@@ -3,6 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::bins::RowBin;
+use super::site::add_trees;
+use super::target::{TreesTarget, softmax};
 use super::{BinnedColumn, BoostedTree, Trees, TreesProgress, TreesStart};
 use crate::sums::CommonKnowledge;
 
@@ -31,21 +33,24 @@ pub struct ColumnImportance {
 pub struct TreesOutcome {
     /// The outcome as it was asked for.
     pub outcome: String,
-    /// True if scores are log odds of a condition; else they are numbers in the unit of the outcome.
+    /// True if scores are log odds of a condition, or of levels before softmax; else they are numbers in the unit of the
+    /// outcome.
     pub is_probability: bool,
+    /// The levels of the outcome, each of which has scores and trees of its own; none of a condition or a number.
+    pub classes: Vec<String>,
     /// Rows that trees are grown from.
     pub rows: f64,
     /// Held-out rows.
     pub held_out_rows: f64,
     /// The columns with their bins.
     pub columns: Vec<BinnedColumn>,
-    /// The score that the trees are added to.
-    pub base: f64,
-    /// The trees.
+    /// The scores that the trees are added to: one, or that of each level of the outcome.
+    pub bases: Vec<f64>,
+    /// The trees; of several levels one of each after the other.
     pub trees: Vec<BoostedTree>,
-    /// The loss without any tree, with the first one, and so on.
+    /// The loss without any tree, with the first one, and so on; of several levels with the first one of each.
     pub losses: Vec<TreesLoss>,
-    /// The number of trees that were asked for.
+    /// The number of trees that were asked for, of each level.
     pub asked: usize,
 }
 
@@ -56,8 +61,9 @@ impl TreesOutcome {
         progress: &TreesProgress,
         start: &TreesStart,
     ) -> Self {
-        let is_probability = kind.is_condition();
-        let base = kind.base(start);
+        let target = kind.target(&known.agreed);
+        let is_probability = target.is_probability();
+        let bases = target.bases(start);
         let input = &known.inputs[kind.columns.len()];
         // Numbers were scaled to ±1.
         let (middle, half) = match is_probability {
@@ -81,19 +87,28 @@ impl TreesOutcome {
             rows: start.rows,
             held_out_rows: start.held_out,
             columns: kind.binned(known),
-            base: middle + half * base,
+            bases: bases.iter().map(|base| middle + half * base).collect(),
+            classes: match target {
+                TreesTarget::Classes(_) => known.agreed.levels[&kind.outcome].clone(),
+                TreesTarget::Condition | TreesTarget::Number => Vec::new(),
+            },
             trees,
             losses: losses.collect(),
             asked: kind.trees,
         }
     }
 
-    /// The score of a row: log odds, or a number in the unit of the outcome. A value of a column of categories is the
-    /// number of its level, one of a condition is 0 or 1, and `None` is missing.
+    /// The number of trees of each score.
+    pub fn count(&self) -> usize {
+        self.trees.len() / self.bases.len().max(1)
+    }
+
+    /// The scores of a row: one of log odds, or a number in the unit of the outcome; or that of each level of the outcome. A
+    /// value of a column of categories is the number of its level, one of a condition is 0 or 1, and `None` is missing.
     ///
     /// # Panics
     /// If there are fewer values than columns.
-    pub fn score(&self, values: &[Option<f64>]) -> f64 {
+    pub fn scores(&self, values: &[Option<f64>]) -> Vec<f64> {
         assert!(values.len() >= self.columns.len(), "a value of each column");
         let bins: Vec<RowBin> = self
             .columns
@@ -101,8 +116,28 @@ impl TreesOutcome {
             .zip(values)
             .map(|(column, value)| column.row_bin(*value))
             .collect();
-        let trees = self.trees.iter();
-        trees.fold(self.base, |score, tree| score + tree.value(&bins))
+        let mut scores = self.bases.clone();
+        add_trees(&mut scores, &self.trees, &bins);
+        scores
+    }
+
+    /// The only score of a row, of a condition or a number.
+    ///
+    /// # Panics
+    /// As [`scores`](Self::scores).
+    pub fn score(&self, values: &[Option<f64>]) -> f64 {
+        self.scores(values)[0]
+    }
+
+    /// The probabilities of the levels of the outcome in a row; none of a condition or a number.
+    ///
+    /// # Panics
+    /// As [`scores`](Self::scores).
+    pub fn probabilities(&self, values: &[Option<f64>]) -> Vec<f64> {
+        match self.classes.is_empty() {
+            true => Vec::new(),
+            false => softmax(&self.scores(values)),
+        }
     }
 
     /// The columns by how much their splits lower the loss, the most important first; without those that have no split.

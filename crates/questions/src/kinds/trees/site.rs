@@ -1,13 +1,15 @@
 //! Numbers that a site computes from its rows: gradients by node and bin, and losses.
 
 use super::bins::RowBin;
+use super::grow::{BoostedTree, GrowingTree};
+use super::target::TreesTarget;
 use super::{BinnedColumn, LOSS_BITS, Trees, TreesProgress};
 use crate::table::CellValue;
 
 /// A row of which the outcome is known, and no value lies outside of what is agreed.
 pub(super) struct BinnedRow {
     pub(super) bins: Vec<RowBin>,
-    /// 0 or 1, or a number scaled to ±1.
+    /// 0 or 1, the number of a level, or a number scaled to ±1.
     outcome: f64,
     pub(super) is_held_out: bool,
 }
@@ -43,16 +45,26 @@ pub(super) fn binned_rows(
     .collect()
 }
 
-/// Rows of both sides, and the sum of the outcomes of those in training.
-pub(super) fn outcomes(kind: &Trees, rows: &[BinnedRow], bits: i32) -> Vec<f64> {
+/// Rows of both sides, and of those in training the rows in which the outcome holds, those of each level, or the sum of the
+/// outcomes.
+pub(super) fn outcomes(target: TreesTarget, rows: &[BinnedRow], bits: i32) -> Vec<f64> {
     let (held_out, trained): (Vec<_>, Vec<_>) = rows.iter().partition(|row| row.is_held_out);
-    let grid = StepGrid::new(if kind.is_condition() { 0 } else { bits });
-    let sum = trained.iter().map(|row| grid.steps(row.outcome)).sum();
-    vec![
-        trained.len() as f64,
-        held_out.len() as f64,
-        grid.number(sum),
-    ]
+    let mut numbers = vec![trained.len() as f64, held_out.len() as f64];
+    match target {
+        TreesTarget::Classes(count) => {
+            let mut levels = vec![0.0; count];
+            trained
+                .iter()
+                .for_each(|row| levels[row.outcome as usize] += 1.0);
+            numbers.extend(levels);
+        }
+        TreesTarget::Condition | TreesTarget::Number => {
+            let grid = StepGrid::new(if target.is_probability() { 0 } else { bits });
+            let sum = trained.iter().map(|row| grid.steps(row.outcome)).sum();
+            numbers.push(grid.number(sum));
+        }
+    }
+    numbers
 }
 
 /// Whole multiples of 2^−bits.
@@ -78,71 +90,63 @@ impl StepGrid {
     }
 }
 
-/// Gradient and hessian of a row by its score.
-fn derivatives(is_condition: bool, score: f64, outcome: f64) -> [f64; 2] {
-    if is_condition {
-        let probability = 1.0 / (1.0 + libm::exp(-score));
-        [probability - outcome, probability * (1.0 - probability)]
-    } else {
-        [score - outcome, 1.0]
+/// Adds the trees so far to the scores that they begin with.
+pub(super) fn add_trees(scores: &mut [f64], trees: &[BoostedTree], bins: &[RowBin]) {
+    let count = scores.len();
+    for (at, tree) in trees.iter().enumerate() {
+        scores[at % count] += tree.value(bins);
     }
 }
 
-/// The log loss, or the squared error.
-fn loss(is_condition: bool, score: f64, outcome: f64) -> f64 {
-    if is_condition {
-        let against = if outcome > 0.0 { -score } else { score };
-        // ln(1 + e^x) without overflow.
-        against.max(0.0) + libm::log1p(libm::exp(-against.abs()))
-    } else {
-        (score - outcome) * (score - outcome)
-    }
-}
-
-/// The numbers of a round after the second: sums of the asked nodes, and at a root the losses of the trees so far.
+/// The numbers of a round after the second: sums of the asked nodes of all trees that grow, and at their roots the losses of
+/// the trees so far.
 pub(super) fn sums(
     kind: &Trees,
-    columns: &[BinnedColumn],
+    (target, columns): (TreesTarget, &[BinnedColumn]),
     rows: &[BinnedRow],
-    (base, progress): (f64, &TreesProgress),
+    (bases, progress): (&[f64], &TreesProgress),
     bits: i32,
 ) -> Vec<f64> {
-    let is_condition = kind.is_condition();
     let cells: usize = columns.iter().map(BinnedColumn::cells).sum();
-    let open = progress.growing.as_ref();
-    let nodes = open.map_or(0, |growing| growing.open.len());
+    let nodes: usize = progress.growing.iter().map(|one| one.open.len()).sum();
     let (grid, coarse) = (StepGrid::new(bits), StepGrid::new(bits - LOSS_BITS));
     let mut sums = vec![[0i64; 3]; nodes * cells];
     let mut losses = [0i64; 2];
+    let mut scores = Vec::new();
     for row in rows {
-        let trees = progress.trees.iter();
-        let score = trees.fold(base, |score, tree| score + tree.value(&row.bins));
-        losses[usize::from(row.is_held_out)] +=
-            coarse.steps(loss(is_condition, score, row.outcome));
-        let Some(growing) = open.filter(|_| !row.is_held_out) else {
+        scores.clear();
+        scores.extend_from_slice(bases);
+        add_trees(&mut scores, &progress.trees, &row.bins);
+        losses[usize::from(row.is_held_out)] += coarse.steps(target.loss(&scores, row.outcome));
+        if row.is_held_out || progress.growing.is_empty() {
             continue;
-        };
-        let leaf = growing.tree.leaf_of(&row.bins);
-        let Some(node) = growing.open.iter().position(|open| open.asked == leaf) else {
-            continue;
-        };
-        let [gradient, hessian] =
-            derivatives(is_condition, score, row.outcome).map(|number| grid.steps(number));
-        let mut at = node * cells;
-        for (column, bin) in columns.iter().zip(&row.bins) {
-            let cell = &mut sums[at + usize::from(bin.bin)];
-            cell[0] += gradient;
-            cell[1] += hessian;
-            cell[2] += 1;
-            at += column.cells();
+        }
+        let derivatives = target.derivatives(&scores, row.outcome);
+        // The place of the first node of a tree.
+        let mut first = 0;
+        for (growing, derivatives) in progress.growing.iter().zip(derivatives) {
+            let leaf = growing.tree.leaf_of(&row.bins);
+            let node = growing.open.iter().position(|open| open.asked == leaf);
+            if let Some(node) = node {
+                let [gradient, hessian] = derivatives.map(|number| grid.steps(number));
+                let mut at = (first + node) * cells;
+                for (column, bin) in columns.iter().zip(&row.bins) {
+                    let cell = &mut sums[at + usize::from(bin.bin)];
+                    cell[0] += gradient;
+                    cell[1] += hessian;
+                    cell[2] += 1;
+                    at += column.cells();
+                }
+            }
+            first += growing.open.len();
         }
     }
     let mut numbers: Vec<f64> = sums.iter().map(|cell| grid.number(cell[0])).collect();
-    if is_condition {
+    if target.is_probability() {
         numbers.extend(sums.iter().map(|cell| grid.number(cell[1])));
     }
     numbers.extend(sums.iter().map(|cell| cell[2] as f64));
-    if open.is_none_or(super::GrowingTree::is_at_root) {
+    if progress.growing.iter().all(GrowingTree::is_at_root) {
         let losses = losses.iter().take(kind.loss_count());
         numbers.extend(losses.map(|loss| coarse.number(*loss)));
     }
