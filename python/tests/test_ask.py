@@ -403,6 +403,7 @@ def test_every_kind_is_drawn(hospitals, pyplot):
         "mixed": rota.ask(kind="mixed", outcome="months", terms=["age"], mode="clear", site_rules=freely, **common),
         "meta": studies,
         "baselines": rota.ask(QUESTIONS / "together.toml"),
+        "trees": rota.ask(QUESTIONS / "risk.toml"),
     }
     for kind, answer in kinds.items():
         axes = np.ravel(answer.plot())
@@ -410,6 +411,9 @@ def test_every_kind_is_drawn(hospitals, pyplot):
         assert answer.kind == kind and sum(len(one.get_children()) for one in axes) > 10
     assert "·" in words(kinds["crosstab"].plot())
     gain = kinds["baselines"].frame()
+    losses = kinds["trees"].frame()
+    assert list(losses["trees"]) == list(range(21)) and "20 trees 0.48" in repr(kinds["trees"])
+    assert [line.get_label() for line in kinds["trees"].plot().get_lines()] == ["in training", "held out"]
     assert list(gain["model"]) == ["global instead of local"] and gain["sites"][0] == 4
     with pytest.raises(ValueError, match="needs 2 axes, and there is 1"):
         kinds["quantiles"].plot(pyplot.subplots()[1])

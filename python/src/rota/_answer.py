@@ -23,6 +23,7 @@ _MAIN = {
     "logrank": "logrank",
     "meta": "effects",
     "baselines": "gain",
+    "trees": "learning_curve",
 }
 #: Rows of a table that a notebook shows.
 _SHOWN = 60
@@ -197,7 +198,8 @@ class Answer(dict[str, Any]):
         """The first results of the main table, in a line."""
         table = self._table(None)
         rows = [dict(zip(table["columns"], row)) for row in table["rows"]]
-        found = [_said(self.kind, table, row) for row in (self._ends(rows) if self.kind == "km" else rows)]
+        rows = self._ends(rows) if self.kind == "km" else rows[-1:] if self.kind == "trees" else rows
+        found = [_said(self.kind, table, row) for row in rows]
         more = len(found) - _FEW
         return "; ".join(found[:_FEW]) + (f"; {more} more" if more > 0 else "")
 
@@ -240,6 +242,8 @@ def _said(kind: str, table: Mapping[str, Any], row: Mapping[str, Any]) -> str:
         return f"{label} {short(row['survival'])} at {short(row['time'])}"
     if "chi_squared" in row:
         return f"χ² {short(row['chi_squared'])}, {row['freedom']} df, {probability(row['p_value'])}"
+    if kind == "trees":
+        return f"{label} trees {short(row[table['columns'][1]])}"
     if kind == "quantiles":
         return f"{label} {short(row['probability'])}: {short(row['value'])}"
     group = f"{row['group']} " if "group" in row else ""

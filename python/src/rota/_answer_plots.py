@@ -27,6 +27,7 @@ def drawn(answer: Answer, axes: Any) -> Any:
         "correlate": _correlations,
         "km": _curves,
         "logrank": _excess,
+        "trees": _learning,
     }
     return draw.get(answer.kind, _forest)(answer, axes)
 
@@ -204,6 +205,20 @@ def _quantiles(answer: Answer, axes: Any) -> Any:
         one.set_xlabel(column)
     np.ravel(found)[0].set_ylabel("share of the rows at most")
     return found
+
+
+# Trees.
+
+
+def _learning(answer: Answer, axes: Any) -> Any:
+    rows = _rows(answer)
+    axes = _axes(axes, (6.4, 3.8))
+    losses = {name: "held out" if name.startswith("held_out") else "in training" for name in rows[0] if name != "trees"}
+    for name, label in losses.items():
+        axes.plot([row["trees"] for row in rows], [row[name] for row in rows], label=label)
+    axes.set(xlabel="trees", ylabel=next(iter(losses)).replace("_", " "), xlim=(0, rows[-1]["trees"]))
+    axes.legend(frameon=False)
+    return axes
 
 
 # Maps.
