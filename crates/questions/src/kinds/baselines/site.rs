@@ -179,24 +179,27 @@ impl FoldedRows {
         let mut sums = penalised(&at);
         for _ in 0..STEPS {
             let step = sums.information.solve(&sums.score)?;
+            let moved_by = |part: f64| -> Vec<f64> {
+                let pairs = at.iter().zip(&step);
+                pairs.map(|(at, step)| at + part * step).collect()
+            };
             if dot(&sums.score, &step) < FITTED {
-                return Some(at);
+                return Some(moved_by(1.0));
             }
             let mut part = 1.0;
-            loop {
-                let moved = at.iter().zip(&step).map(|(at, step)| at + part * step);
-                let moved: Vec<f64> = moved.collect();
+            let (moved, found) = loop {
+                let moved = moved_by(part);
                 let found = penalised(&moved);
                 if found.log_likelihood > sums.log_likelihood {
-                    (at, sums) = (moved, found);
-                    break;
+                    break (moved, found);
                 }
                 part *= 0.5;
                 if part < FITTED {
                     // Rounding alone is left to gain.
                     return Some(at);
                 }
-            }
+            };
+            (at, sums) = (moved, found);
         }
         None
     }
