@@ -67,8 +67,9 @@ class Answer(dict[str, Any]):
 
     @property
     def n(self) -> int | None:
-        """The rows that the answer is computed from: complete, and within the agreed ranges."""
-        return self._counted("complete")
+        """The rows that the answer is computed from: complete, and within the agreed ranges; of boosted trees those that they
+        are grown from, which may lack values."""
+        return self._counted("rows", "fit") if self.kind == "trees" else self._counted("complete")
 
     @property
     def missing(self) -> int | None:
@@ -158,9 +159,9 @@ class Answer(dict[str, Any]):
             raise ValueError(f"there is no table {name!r}; there are {', '.join(tables)}")
         return tables[name]
 
-    def _counted(self, column: str) -> int | None:
+    def _counted(self, column: str, name: str = "rows") -> int | None:
         for table in self._tables():
-            if table["name"] == "rows" and column in table["columns"]:
+            if table["name"] == name and column in table["columns"]:
                 found = table["rows"][0][table["columns"].index(column)]
                 return None if found == SUPPRESSED else int(found)
         return None
@@ -175,6 +176,8 @@ class Answer(dict[str, Any]):
             return [*facts, ("answer", f"none: {self.why}" if self.why else f"not yet, after {self._rounds()}")]
         events = self._counted("events")
         rows = f"{self.n:,} of {self.rows:,} at {self.sites} sites, {self.missing:,} missing, {self.outside:,} out of range"
+        held_out = self._counted("held_out_rows", "fit")
+        rows += f", {held_out:,} held out" if held_out else ""
         facts.append(("rows", rows + (f", {events:,} events" if events is not None else "") + self._without()))
         facts.append(("answer", self._result()))
         said = f"{self.suppressed} cells suppressed" if self.suppressed else "nothing suppressed"
