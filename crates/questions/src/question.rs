@@ -79,6 +79,9 @@ macro_rules! kinds {
             fn is_event(&self, known: &CommonKnowledge, row: &[f64]) -> bool {
                 match self { $(Self::$kind(kind) => kind.is_event(known, row)),* }
             }
+            fn tells(&self, rows: &[Vec<f64>]) -> bool {
+                match self { $(Self::$kind(kind) => kind.tells(rows)),* }
+            }
             fn group(&self, known: &CommonKnowledge, row: &[CellValue]) -> Option<usize> {
                 match self { $(Self::$kind(kind) => kind.group(known, row)),* }
             }
@@ -303,7 +306,12 @@ impl FederatedQuestion {
                         usize::from(gates.has_events),
                         "events among complete rows",
                     )
-                    .counts("groups", gates.groups, "rows of each group"))
+                    .counts("groups", gates.groups, "rows of each group")
+                    .counts(
+                        "told",
+                        usize::from(self.is_of_sites()),
+                        "sites that have something to tell",
+                    ))
             }
             QuestionProgress::Rounds { counts, kind } => {
                 let known = self.known(counts.clone())?;
@@ -358,6 +366,9 @@ impl FederatedQuestion {
             groups[group] += 1.0;
         }
         numbers.extend(groups);
+        if self.is_of_sites() {
+            numbers.push(f64::from(u8::from(self.kind.tells(&whole))));
+        }
         numbers
     }
 

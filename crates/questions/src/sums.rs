@@ -145,6 +145,9 @@ pub struct FirstCounts {
     pub events: Option<f64>,
     /// Rows of every group, where the question has groups: complete ones, or all with a known group.
     pub groups: Vec<f64>,
+    /// Sites that have something to tell, where vectors are functions of a whole site.
+    #[serde(default)]
+    pub told: Option<f64>,
 }
 
 impl FirstCounts {
@@ -157,6 +160,7 @@ impl FirstCounts {
             outside: sum.one("outside"),
             events: sum.block("events").first().copied(),
             groups: sum.block("groups").to_vec(),
+            told: sum.block("told").first().copied(),
         }
     }
 }
@@ -219,6 +223,10 @@ pub(crate) trait SumKind {
     /// Returns whether a complete row is an event.
     fn is_event(&self, _known: &CommonKnowledge, _row: &[f64]) -> bool {
         false
+    }
+    /// Returns whether a site with these complete rows has something to tell.
+    fn tells(&self, rows: &[Vec<f64>]) -> bool {
+        !rows.is_empty()
     }
     /// The group of a row.
     fn group(&self, _known: &CommonKnowledge, _row: &[CellValue]) -> Option<usize> {

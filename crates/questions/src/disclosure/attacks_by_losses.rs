@@ -1,10 +1,12 @@
-//! Attacks on sums of the sites' losses: each succeeds where its rule is not checked, and is refused by the rule.
+//! Attacks on sums of losses and estimates of the sites: each succeeds where its rule is not checked, and is refused by the
+//! rule.
 
 #![allow(clippy::unwrap_used)]
 
 use super::attacks::{breaks, guarded, unguarded};
 use super::{AnswerRecord, AnswerRules};
 use crate::kinds::baselines::Baselines;
+use crate::kinds::meta::{Meta, SiteEffect};
 use crate::table::RowTable;
 use crate::tests::baselines::{synthetic, synthetic_ranges};
 use crate::tests::{near, words};
@@ -135,6 +137,65 @@ fn two_filters_that_differ_in_one_site_tell_its_losses() {
     }
     let rules = AnswerRules::default();
     let mut records = fresh(9);
+    assert!(guarded(&all, &sites, &mut records, &rules).is_ok());
+    breaks(guarded(&fewer, &sites, &mut records, &rules), "numbers");
+}
+
+/// A meta-analysis of the mean dose, of the rows that a filter keeps.
+fn means(filter: &[&str]) -> FederatedQuestion {
+    let effect = SiteEffect::Mean {
+        column: "dose".to_owned(),
+    };
+    let kind = Meta {
+        effect,
+        reml: false,
+    };
+    let filter = filter.iter().map(|text| text.parse().unwrap()).collect();
+    FederatedQuestion {
+        filter,
+        ..FederatedQuestion::new(Kind::Meta(kind), synthetic_ranges())
+    }
+}
+
+/// Weight and weighted estimate, which a site adds to the first sums of a meta-analysis.
+fn weighted(
+    question: &FederatedQuestion,
+    table: &RowTable,
+    progress: &QuestionProgress,
+) -> [f64; 2] {
+    let layout = question.layout(progress).unwrap();
+    let own = layout.opened(question.answer(table, progress).unwrap());
+    ["weights", "weighted"].map(|block| own.one(block))
+}
+
+#[test]
+fn a_filter_that_leaves_two_of_fifteen_sites_tells_an_estimate() {
+    let (question, sites) = (means(&["place < 2"]), named(15));
+    let found = unguarded(&question, &sites);
+    assert_eq!(found.counts.as_ref().unwrap().told, Some(2.0));
+    let round = &found.rounds[1];
+    let [mine, other] = [0, 1].map(|at| weighted(&question, &sites[at], &round.progress));
+    for (at, block) in ["weights", "weighted"].iter().enumerate() {
+        near(round.sum.one(block) - mine[at], other[at], 1e-6);
+    }
+    let mut records = fresh(15);
+    let refused = guarded(&question, &sites, &mut records, &AnswerRules::default());
+    breaks(refused, "numbers");
+    // Refused before more than counts is open: sites, rows, complete, outside, told.
+    assert_eq!(records[0].answered[0].opened, 5);
+}
+
+#[test]
+fn two_meta_analyses_that_differ_in_one_site_tell_its_estimate() {
+    let (all, fewer, sites) = (means(&[]), means(&["place < 14"]), named(15));
+    let [whole, part] = [&all, &fewer].map(|question| unguarded(question, &sites));
+    let last = weighted(&all, &sites[14], &whole.rounds[1].progress);
+    for (at, block) in ["weights", "weighted"].iter().enumerate() {
+        let [sum, less] = [&whole, &part].map(|found| found.rounds[1].sum.one(block));
+        near(sum - less, last[at], 1e-6);
+    }
+    let rules = AnswerRules::default();
+    let mut records = fresh(15);
     assert!(guarded(&all, &sites, &mut records, &rules).is_ok());
     breaks(guarded(&fewer, &sites, &mut records, &rules), "numbers");
 }

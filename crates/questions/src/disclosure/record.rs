@@ -127,7 +127,7 @@ impl AnswerRecord {
         if question.mode == QuestionMode::Masked {
             let sites = question.measured_sites(progress).unwrap_or(all.sites);
             question.hides_sites(sites)?;
-            self.check_losses(question, sites, rules)?;
+            self.check_same_functions(question, sites, rules)?;
         }
         // What others would have to be found out: their rows, in every column that was asked for.
         let mut columns: Vec<String> = Vec::new();
@@ -163,13 +163,16 @@ impl AnswerRecord {
         numbers: u64,
         rules: &AnswerRules,
     ) -> Result<(), SiteRefusal> {
+        // Filters and missing values may leave some with nothing to tell.
+        let sites = all.told.unwrap_or(all.sites);
         if let Kind::Meta(_) = &question.kind {
-            return Ok(question.hides_sites(all.sites)?);
+            question.hides_sites(sites)?;
+            return self.check_same_functions(question, sites, rules);
         }
         let colluders = question.rules.colluders;
         // Of each other site the products of its columns with each other and with the outcome are unknown.
         let p = question.coefficients() as f64;
-        let unknowns = (all.sites - 1.0 - colluders as f64) * p * (p + 3.0) / 2.0;
+        let unknowns = (sites - 1.0 - colluders as f64) * p * (p + 3.0) / 2.0;
         let same = self
             .others(question)
             .filter(|answered| answered.question.is_of_sites());
@@ -180,24 +183,28 @@ impl AnswerRecord {
         Ok(())
     }
 
-    /// Checks that sums of losses of so many sites, with those of earlier questions about the same outcome, hide the losses
-    /// of single ones: two questions of which one leaves out a site would tell them.
-    fn check_losses(
+    /// Checks that sums of functions of so many sites, with those of earlier questions about the same ones, hide those of
+    /// single sites: two questions of which one leaves out a site would tell them.
+    fn check_same_functions(
         &self,
         question: &FederatedQuestion,
         sites: f64,
         rules: &AnswerRules,
     ) -> Result<(), SiteRefusal> {
-        let Kind::Baselines(asked) = &question.kind else {
-            return Ok(());
+        let of_a_site = match &question.kind {
+            Kind::Baselines(_) => LOSSES,
+            Kind::Meta(_) => ESTIMATES,
+            _ => return Ok(()),
         };
-        let same = |answered: &&Answered| match &answered.question.kind {
-            Kind::Baselines(other) => other.outcome == asked.outcome,
+        let same = |answered: &&Answered| match (&answered.question.kind, &question.kind) {
+            (Kind::Baselines(one), Kind::Baselines(other)) => one.outcome == other.outcome,
+            (Kind::Meta(one), Kind::Meta(other)) => one.effect == other.effect,
             _ => false,
         };
         let questions = 1 + self.others(question).filter(same).count();
-        let unknowns = LOSSES * (sites - 1.0 - question.rules.colluders as f64);
-        match questions as f64 * SUMS_OF_LOSSES * rules.unknowns_per_number > unknowns {
+        let unknowns = of_a_site.unknowns * (sites - 1.0 - question.rules.colluders as f64);
+        let opened = questions as f64 * of_a_site.sums;
+        match opened * rules.unknowns_per_number > unknowns {
             true => Err(Broken::Numbers.into()),
             false => Ok(()),
         }
@@ -251,9 +258,23 @@ const SITES_OF_META: u64 = 13;
 /// Sites that masked losses need beside the colluders: their mean difference and its square are two sums of one unknown of
 /// each of the others, of which a third may be opened.
 const SITES_OF_LOSSES: u64 = 7;
-/// Losses of a site that are unknown, and sums of them that a question opens.
-const LOSSES: f64 = 4.0;
-const SUMS_OF_LOSSES: f64 = 6.0;
+
+/// Functions of one site that are unknown, and sums of them that a question opens.
+struct SiteFunctions {
+    unknowns: f64,
+    sums: f64,
+}
+
+/// Four mean losses; and their sums, that of the squared gain, and the number of sites that gain.
+const LOSSES: SiteFunctions = SiteFunctions {
+    unknowns: 4.0,
+    sums: 6.0,
+};
+/// An estimate and its variance; and eight sums beside the number of sites.
+const ESTIMATES: SiteFunctions = SiteFunctions {
+    unknowns: 2.0,
+    sums: 8.0,
+};
 
 impl FederatedQuestion {
     /// Checks that sums over so many sites hide the functions of single ones under masks.

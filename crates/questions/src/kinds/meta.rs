@@ -214,6 +214,10 @@ impl SumKind for Meta {
         Gates::default()
     }
 
+    fn tells(&self, rows: &[Vec<f64>]) -> bool {
+        self.own(rows).is_some()
+    }
+
     fn start(&self, _known: &CommonKnowledge) -> Result<MetaProgress, QuestionStopped> {
         Ok(MetaProgress {
             between: 0.0,
