@@ -12,23 +12,25 @@ STEPS = 100
 def pulls(scores, lives):
     """Slopes of a batch's loss with respect to its scores; rows of one time are at risk one after the other."""
     latest = np.argsort(-lives[:, 1], kind="stable")
-    events = lives[latest, 0]
-    weights = np.exp(scores[latest] - scores.max())
-    shares = events / np.cumsum(weights)
+    sorted_scores, events = scores[latest], lives[latest, 0]
+    at_risk = np.logaddexp.accumulate(sorted_scores)
+    # Row i is at risk at its own time and at the earlier ones, which stand behind it. Scores may be far apart.
+    shares = np.triu(np.exp(np.minimum(sorted_scores[:, None] - at_risk, 0.0))) @ events
     slopes = np.empty(len(scores))
-    slopes[latest] = weights * np.cumsum(shares[::-1])[::-1] - events
+    slopes[latest] = shares - events
     return slopes / len(scores)
 
 
 def agreed_loss(scores, lives):
     """The loss that Rota measures: per event, ties as Efron counts them."""
     event, time = lives[:, 0] > 0, lives[:, 1]
-    weights, loss = np.exp(scores - scores.max()), 0.0
+    loss = 0.0
     for now in np.unique(time[event]):
-        dying = event & (time == now)
+        dying, largest = event & (time == now), scores[time >= now].max()
+        weights = np.exp(np.minimum(scores - largest, 0.0))
         parts = np.arange(dying.sum()) / dying.sum()
         rest = weights[time >= now].sum() - parts * weights[dying].sum()
-        loss += (np.log(rest) + scores.max()).sum() - scores[dying].sum()
+        loss += (np.log(rest) + largest).sum() - scores[dying].sum()
     return float(loss / max(event.sum(), 1))
 
 
