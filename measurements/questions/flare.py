@@ -52,6 +52,7 @@ weight = "equal"
 training = {{ epochs = 1, batch = 16, optimiser = {{ name = "sgd", rate = 0.02 }} }}
 [protocol]
 heartbeat = "100ms"
+straggler-timeout = 200
 """
 # Who approves for the fourth hospital.
 POLICY = """
