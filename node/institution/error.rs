@@ -116,7 +116,7 @@ impl NodeError {
                     | SpawnError::Limit { .. }
                     | SpawnError::Start { .. }
                     | SpawnError::StartTooLarge(_)
-                    | SpawnError::Noise(_)
+                    | SpawnError::Sums(_)
             ),
             Self::Setup(_) | Self::Unsigned(_) | Self::Outside { .. } | Self::Format { .. } => true,
             Self::Http(error) => !matches!(error, HttpError::Listen { .. }),

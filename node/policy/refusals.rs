@@ -2,6 +2,7 @@
 
 use agreement::{Agreement, Mode};
 use ledger::{LedgerContents, LedgerError, SourceUnit};
+use methods::strategy::Method;
 use protocol::MemberIndex;
 use protocol::parameters::RoundMode;
 use task::TaskConfig;
@@ -58,6 +59,7 @@ impl SitePolicy {
             ("min-rows", self.rows(of)),
             ("min-sum-size", self.sum(of)),
             ("colluders", self.colluders(of)),
+            ("questions", self.statistics(of)),
             ("forbidden-columns", self.columns(of)),
             (
                 "max-bytes-per-round",
@@ -175,6 +177,27 @@ impl SitePolicy {
             format!(
                 "the sums of this institution's group have {authors} authors, and [policy] requires at least \
                  {fewest} (`min-sum-size`)"
+            )
+        })
+    }
+
+    /// That sums of statistics may open more numbers than the policy lets questions open.
+    fn statistics(&self, of: &ProposedRounds<'_>) -> Option<String> {
+        let Method::Hierarchical(options) = &of.agreement.strategy_config.method else {
+            return None;
+        };
+        let masked = match of.agreement.epoch.protocol.privacy.mode() {
+            RoundMode::Clear | RoundMode::Named => false,
+            RoundMode::Masked(_) | RoundMode::Noised(..) => true,
+        };
+        let (agreed, wanted) = (
+            options.unknowns_per_number,
+            self.table.questions.unknowns_per_number,
+        );
+        (masked && agreed < wanted).then(|| {
+            format!(
+                "the strategy of this agreement opens one number for every {agreed} unknowns of the others, and this \
+                 institution requires {wanted} for each (`unknowns-per-number` in [policy.questions], by default 3)"
             )
         })
     }

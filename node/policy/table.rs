@@ -99,8 +99,9 @@ pub(crate) struct PolicyTable {
     #[serde(rename = "training-hours-utc")]
     pub(crate) hours: Vec<Hours>,
     /// Limits of the questions of the agreement: `kinds`, `forbidden-columns`, `cuts` of filters, `smallest-cell`,
-    /// `largest-share` and `unknowns-per-number`. The institution answers those that it has approved, or all where
-    /// `approve` has `"questions"`. By default every kind and column, with cells of at least 5 rows.
+    /// `largest-share` and `unknowns-per-number`, which holds for a strategy that opens sums of statistics, too. The
+    /// institution answers those that it has approved, or all where `approve` has `"questions"`. By default every kind
+    /// and column, with cells of at least 5 rows.
     #[serde(default, skip_serializing_if = "crate::policy::is_default")]
     #[schemars(with = "std::collections::BTreeMap<String, serde_json::Value>")]
     pub(crate) questions: AnswerRules,

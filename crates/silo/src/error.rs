@@ -46,11 +46,11 @@ pub enum SpawnError {
         "the federation cannot begin with secure-aggregation rounds: {0}; a smaller first model can be agreed on"
     )]
     StartTooLarge(String),
-    /// These models cannot be learned with the agreed noise.
+    /// Nothing can be added up as agreed: these models with the agreed noise, or statistics of too many numbers.
     #[error(
-        "the federation cannot begin with differentially private rounds: {0}; another model or other noise can be agreed on"
+        "the federation cannot begin with rounds that open sums: {0}; other terms can be agreed on"
     )]
-    Noise(String),
+    Sums(String),
     /// The journal cannot be read or begun.
     #[error("the journal cannot be read or begun: {0}")]
     Journal(#[from] StoreError),

@@ -145,7 +145,7 @@ pub(crate) fn restore(
         config,
         base: &base,
     });
-    checked.map_err(SpawnError::Noise)?;
+    checked.map_err(SpawnError::Sums)?;
     let prepared = last_trained.filter(|trained| trained.masked);
     let prepared = prepared.and_then(|trained| store.prepared(trained, &base));
     Ok(Restored {

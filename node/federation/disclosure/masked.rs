@@ -2,6 +2,7 @@
 
 use agreement::Agreement;
 use formatting::numbers::{self, plural};
+use methods::strategy::{Method, StrategyView};
 use protocol::privacy::{Group, Masked};
 
 use super::ToldOfMode;
@@ -67,8 +68,13 @@ fn leaves(agreement: &Agreement, masked: &Masked, first: Option<&FederationStart
         Some(first) => format!(" of {} numbers", numbers::count(first.parameters as u64)),
         None => String::new(),
     };
+    let statistics = opens_statistics(agreement);
+    let what = match statistics {
+        true => "the number of its training rows and numbers of fits of them".to_owned(),
+        false => format!("its model{numbers}"),
+    };
     let mut lines = vec![format!(
-        "  in each of {rounds}, its model{numbers}, masked: to every member it looks like random numbers, with \
+        "  in each of {rounds}, {what}, masked: to every member it looks like random numbers, with \
          this institution's name"
     )];
     let seen = "masked: every member learns their sum over all institutions, and if some refuse, by which rule, and \
@@ -80,12 +86,19 @@ fn leaves(agreement: &Agreement, masked: &Masked, first: Option<&FederationStart
             names(group)
         ));
     }
-    lines.push(
-        "  that it is ready for a round, and when: every member. In secure-aggregation rounds it sends no number of rows, no \
-         loss and no metric"
-            .into(),
-    );
+    let nothing_more = match statistics {
+        true => "Of all silos together the number of rows and losses by folds are known",
+        false => "In secure-aggregation rounds it sends no number of rows, no loss and no metric",
+    };
+    lines.push(format!(
+        "  that it is ready for a round, and when: every member. {nothing_more}"
+    ));
     lines
+}
+
+/// Returns whether silos send statistics that add up, and no models.
+fn opens_statistics(agreement: &Agreement) -> bool {
+    agreement.strategy_config.method.sees() == StrategyView::Statistics
 }
 
 /// Returns what leaves for the questions of an agreement, and who sees it.
@@ -116,6 +129,13 @@ fn learned(agreement: &Agreement, masked: &Masked) -> Vec<String> {
             plural(usize::from(masked.colluders), "colluder")
         ),
     ];
+    if let Method::Hierarchical(options) = &agreement.strategy_config.method {
+        lines.push(format!(
+            "  sums of all rounds together could be solved for numbers of single institutions: a node stops before more \
+             than one is opened for every {} unknowns of the others, which is a count and no proof",
+            options.unknowns_per_number
+        ));
+    }
     for group in masked.groups() {
         let together = match group.authors.len() {
             2 => "the other one of them".to_owned(),
@@ -232,12 +252,13 @@ mod tests {
 
     /// The example with these further members and this table of privacy.
     fn page(members: usize, privacy: &str) -> String {
+        page_of("name = \"fedavg\"\nweight = \"equal\"", members, privacy)
+    }
+
+    fn page_of(strategy: &str, members: usize, privacy: &str) -> String {
         let mut text = EXAMPLE
             .replace("format = 1 ", "format = 3 ")
-            .replace(
-                "name = \"cs-rcfl\"",
-                "name = \"fedavg\"\nweight = \"equal\"",
-            )
+            .replace("name = \"cs-rcfl\"", strategy)
             .replace("standardise = \"federation\"", "standardise = \"silo\"");
         for line in [
             "coalitions = 2",
@@ -287,6 +308,21 @@ mod tests {
         ] {
             assert!(!page.contains(&format!("  {clear}")), "{clear}: {page}");
         }
+    }
+
+    #[test]
+    fn sums_of_statistics_are_said_to_be_no_models() {
+        let page = page_of("name = \"hierarchical\"\nexponent = 0", 4, "");
+        for said in [
+            "the number of its training rows and numbers of fits of them, masked: to every member",
+            "Of all silos together the number of rows",
+            "before more than one is opened for every 3 unknowns of the others",
+        ] {
+            assert!(page.contains(said), "{said}: {page}");
+        }
+        assert!(!page.contains("it sends no number of rows"), "{page}");
+        let models = self::page(4, "");
+        assert!(!models.contains("unknowns"));
     }
 
     #[test]

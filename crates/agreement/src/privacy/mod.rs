@@ -11,6 +11,7 @@ mod refusals;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use methods::strategy::{StrategyConfig, StrategyView};
 use protocol::parameters::{Group, Masked, Privacy, Sums};
 use protocol::roster::{faulty, quorum};
 use task::TaskConfig;
@@ -114,7 +115,7 @@ impl PrivacyTable {
         let mut faults = idle(self);
         let (noised, masked) = match (self.mode, self.noise(of.rounds)) {
             (Mode::Clear, _) => return faults,
-            (Mode::Masked, _) => (Vec::new(), refusals::all(of)),
+            (Mode::Masked, _) => (self.statistics_faults(of.strategy), refusals::all(of)),
             (Mode::MaskedNoised, Ok(noise)) => (noised::all(of, &noise, self), refusals::all(of)),
             (Mode::MaskedNoised, Err(fault)) => (vec![fault], refusals::all(of)),
         };
@@ -126,6 +127,29 @@ impl PrivacyTable {
             }
         }
         faults
+    }
+
+    /// Groups that do not go with a strategy that opens sums of statistics: every silo counts once, in one sum.
+    fn statistics_faults(&self, strategy: &StrategyConfig) -> Vec<(&'static str, String)> {
+        if strategy.method.sees() != StrategyView::Statistics {
+            return Vec::new();
+        }
+        let name = strategy.name();
+        let fault = match &self.group[..] {
+            [] => None,
+            [group] => {
+                let first = group.values().next();
+                let equal = group.values().all(|weight| Some(weight) == first);
+                (!equal).then(|| {
+                    format!("must give all members the same weight: {name} counts every silo once")
+                })
+            }
+            groups => Some(format!(
+                "must be one table: {name} opens one sum of all its silos, and there are {} groups",
+                groups.len()
+            )),
+        };
+        fault.map(|what| ("privacy.group", what)).into_iter().collect()
     }
 
     /// Returns the reason for which the bound of differentially private rounds does not hold for how a scenario

@@ -41,8 +41,8 @@ const MORE_VECTORS: &str =
     "silos send more than one model, and there are no agreed ranges for the rest";
 const COUNTED: &str = "its correction goes by how many members contributed to each model, and strategies see one \
                        model of secure-aggregation rounds, their sum";
-const FINE_SUMS: &str = "its sums need finer steps than those of masked models, and an account of how many \
-                         numbers are opened, which this program does not keep yet";
+const FINE_SUMS: &str = "its sums need agreed steps, finer than those of masked models (`exponent = 0` in \
+                         [strategy], more for columns that are not scaled)";
 const SINGLE_RESULTS: &str = "its result is a model of every single silo";
 
 /// The keys that do not go with secure-aggregation rounds.
@@ -142,7 +142,7 @@ fn of_strategy(strategy: &StrategyConfig) -> Vec<KeyFault> {
 /// Returns the reason for which sums are not enough for a method that sees this; `None` where they are.
 fn more_than_sums(sees: StrategyView) -> Option<&'static str> {
     match sees {
-        StrategyView::Sums(_) => None,
+        StrategyView::Sums(_) | StrategyView::Statistics => None,
         StrategyView::CrossEvaluation => Some(CROSS_EVALUATION),
         StrategyView::SingleModels => Some(SINGLE_MODELS),
         StrategyView::SingleNumbers => Some(SINGLE_NUMBERS),

@@ -99,6 +99,24 @@ fn every_method_works_on_sums_or_is_refused_with_a_remedy() {
 }
 
 #[test]
+fn sums_of_statistics_need_agreed_steps_and_one_equal_group() {
+    let hierarchical = strategy("hierarchical").replace("\", training", "\", exponent = 0, training");
+    let edit = ("strategy", &*hierarchical);
+    let members =
+        |weight: u64| format!("[{{ north = 1, south = 1, east = 1, \"west coast\" = {weight} }}]");
+    read(&[edit]);
+    read(&[edit, ("privacy.group", &members(1))]);
+    let unequal = why(&[edit, ("privacy.group", &members(2))]);
+    let said = "must give all members the same weight: hierarchical counts every silo once";
+    assert!(unequal.contains(said), "{unequal}");
+    let two = "[{ north = 1, south = 1 }, { east = 1, \"west coast\" = 1 }]";
+    let two = why(&[edit, ("privacy.group", two)]);
+    assert!(two.contains("one sum of all its silos, and there are 2 groups"), "{two}");
+    let without = why(&[("strategy", &strategy("hierarchical"))]);
+    assert!(without.contains("`exponent = 0` in [strategy]"), "{without}");
+}
+
+#[test]
 fn secure_aggregation_has_defaults_and_its_groups_are_written() {
     let agreement = read(&[("protocol.min-contributions", "")]);
     let protocol = &agreement.epoch.protocol;

@@ -202,6 +202,70 @@ fn a_lead_that_dies_in_any_phase_changes_no_model() {
     }
 }
 
+/// Eight hospitals whose models are shrunken towards a common one.
+fn hierarchical(privacy: &str, more: &str) -> Scenario {
+    let text = format!(
+        "name = \"mixed\"
+        seed = 2
+        rounds = 40
+        silos = 8
+        {privacy}
+        [task.table]
+        data = \"diabetes\"
+        standardise = \"silo\"
+        split = {{ validation = 0.0, test = 0.3 }}
+        model = {{ linear = {{ loss = \"squared\" }} }}
+        [protocol]
+        heartbeat = \"1s\"
+        straggler-timeout = 30
+        [strategy]
+        name = \"hierarchical\"
+        exponent = 0
+        training = {{ epochs = 1, batch = 0, optimiser = {{ name = \"sgd\", rate = 0.1 }} }}
+        {more}"
+    );
+    Scenario::parse("mixed.toml", &text).unwrap()
+}
+
+#[test]
+fn shrunken_models_are_those_of_clear_rounds_whoever_dies() {
+    let opens = "unknowns-per-number = 0.01";
+    let play = |privacy: &str, more: &str| {
+        let scenario = hierarchical(privacy, more);
+        let study = scenario.study(None).unwrap();
+        run(&scenario, &study)
+    };
+    let (clear, masked) = (play("", ""), play(MASKED, opens));
+    let rounds = masked.rounds.len();
+    assert!((6..40).contains(&rounds), "it ends by itself: {rounds}");
+    assert_eq!(clear.rounds.len(), rounds);
+    // Bit by bit, with what every silo keeps to itself.
+    assert_eq!(models(&masked), models(&clear));
+    for phase in ["collecting", "masking", "voting"] {
+        let kill = format!(
+            "{opens}\n[[fault]]\nkill = \"lead\"\nphase = \"{phase}\"\nround = 3\nrestart-after = \"8s\""
+        );
+        let cut = play(MASKED, &kill);
+        let stops = |record: &RunRecord| record.protocol.as_ref().unwrap().stops.len();
+        assert_eq!(stops(&cut), stops(&masked) + 1, "{phase}: no lead was killed");
+        assert_eq!(models(&cut), models(&masked), "{phase}");
+    }
+}
+
+#[test]
+fn sums_of_too_many_numbers_are_refused_before_the_first_round() {
+    let scenario = hierarchical(MASKED, "");
+    let study = scenario.study(None).unwrap();
+    let federation = Federation::new(&scenario, &study, &scenario.strategy, &[]).unwrap();
+    let (mut options, threads) = (Options::default(), Threads::new(2));
+    let ran = federate(&scenario, &federation, &[], &mut options, &threads);
+    let why = ran.map(drop).unwrap_err().to_string();
+    assert!(
+        why.contains("numbers, and the 5 silos") && why.contains("agree on fewer `rounds`"),
+        "{why}"
+    );
+}
+
 #[test]
 fn two_groups_with_weights_are_one_weighted_mean() {
     let groups = "[privacy]\nmode = \"secure-aggregation\"\ncolluders = 1\n

@@ -62,19 +62,26 @@ impl OwnFoldLosses {
         [self.sites, self.chosen, self.alone, self.square]
     }
 
-    /// From a list; `None` for another number of numbers, and what no site can have.
-    pub fn read(numbers: &[f64]) -> Option<Self> {
+    /// The sum over so many sites from a list, in which rounding moved a number by this at most; `None` for another
+    /// number of numbers, and what no sites can have.
+    pub fn of_sum(numbers: &[f64], of: f64, rounding: f64) -> Option<Self> {
         let &[sites, chosen, alone, square] = numbers else {
             return None;
         };
         let apart = chosen - alone;
+        // The sum of squares is at least that of equal differences, and of one site no more.
+        let least = apart * apart / sites.max(1.0);
+        let slack = 1e-3 * (least + 1e-6) + rounding * (1.0 + apart.abs());
+        let most = if of == 1.0 { least } else { f64::INFINITY };
         let holds = numbers
             .iter()
             .all(|number| number.is_finite() && *number >= 0.0)
-            && (sites == 0.0 || sites == 1.0)
-            // A site that measured nothing has nothing to say.
-            && (sites == 1.0 || chosen + alone == 0.0)
-            && (square - apart * apart).abs() <= 1e-3 * (apart * apart + 1e-6);
+            && (0.0..=of).contains(&sites)
+            && sites.fract() == 0.0
+            // Sites that measured nothing have nothing to say.
+            && (sites >= 1.0 || chosen + alone == 0.0)
+            && square >= least - slack
+            && square <= most + slack;
         holds.then_some(Self {
             sites,
             chosen,

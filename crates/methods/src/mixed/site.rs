@@ -118,28 +118,33 @@ impl SiteSums {
         &self.numbers
     }
 
-    /// Returns whether a site can have these numbers: no size beyond all bounds, nothing negative that is a square or a
-    /// variance, and no entry of W larger than its diagonal allows.
-    pub fn is_plausible(&self) -> bool {
+    /// Returns whether a site can have these numbers, or several together, each moved by `rounding` at most: no size
+    /// beyond all bounds, nothing negative that is a square or a variance, and no entry of W larger than its diagonal
+    /// allows.
+    pub fn is_plausible(&self, rounding: f64) -> bool {
         let diagonal = self.diagonal();
         let not_negative = diagonal
             .iter()
             .chain(self.squares())
             .chain(self.explained())
             .chain(self.noise());
-        let roots: Vec<f64> = diagonal.iter().map(|entry| entry.max(0.0).sqrt()).collect();
+        let slack = SLACK + rounding;
+        let roots = diagonal
+            .iter()
+            .map(|entry| (entry.max(0.0) + rounding).sqrt());
+        let roots: Vec<f64> = roots.collect();
         let bounded = self.whole().is_none_or(|whole| {
             let entries =
                 (0..roots.len()).flat_map(|row| (0..row).map(move |column| (row, column)));
             let mut entries = entries.map(|(row, column)| {
-                whole[(row, column)].abs() <= roots[row] * roots[column] * (1.0 + SLACK) + SLACK
+                whole[(row, column)].abs() <= roots[row] * roots[column] * (1.0 + SLACK) + slack
             });
             entries.all(|holds| holds)
         });
         let mut sizes = self.numbers.iter().map(|number| number.abs());
         bounded
             && sizes.all(|size| size <= LARGEST)
-            && not_negative.into_iter().all(|&number| number >= -SLACK)
+            && not_negative.into_iter().all(|&number| number >= -slack)
     }
 
     /// Adds the numbers of another site.

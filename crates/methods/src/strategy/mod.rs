@@ -29,8 +29,10 @@ mod plan;
 mod search;
 mod server;
 mod state;
+mod statistics;
 pub(crate) mod wrappers;
 
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use crate::learner::{LearnError, Learner, Update};
@@ -92,10 +94,11 @@ pub use server::one_model::maxfl::{Appeal, MaxFl};
 pub use server::one_model::superquantile::Superquantile;
 pub use server::one_model::tfl::Tfl;
 pub use state::State;
+pub use statistics::{StatisticsAccount, statistics_in_vain};
 pub use wrappers::altered_decisions::with_altered_decisions;
 pub use wrappers::asking::{
-    AnswerWords, QuestionRounds, QuestionState, QuestionsFirst, REFUSAL_RULES, answer_size,
-    asked_in_vain,
+    AnswerWords, LARGEST_WORD, QuestionRounds, QuestionState, QuestionsFirst, REFUSAL_RULES,
+    answer_size, asked_in_vain,
 };
 pub use wrappers::participation::Participation;
 pub use wrappers::personal_layers::{INTERCEPT, LAST_LAYER, NORM_LAYERS};
@@ -314,11 +317,23 @@ pub trait Strategy: Send + Sync {
         None
     }
 
+    /// The account of the numbers that sums open, where silos contribute integers that add up ([`AnswerWords`]) and no
+    /// models; `None` for all other strategies. `rounds` are the next one and all after it.
+    fn statistics(
+        &self,
+        state: &State,
+        rounds: RangeInclusive<u64>,
+    ) -> Option<StatisticsAccount> {
+        self.inner()?.statistics(state, rounds)
+    }
+
     /// The state after a round that told nothing: without contributions, or with sums that are void. By default as it
     /// was before the round.
     fn nothing_told(&self, state: &State, round: u64) -> State {
-        let _ = round;
-        state.clone()
+        match self.inner() {
+            Some(inner) => inner.nothing_told(state, round),
+            None => state.clone(),
+        }
     }
 
     /// Returns whether the federation ends with this state, before the last round of its parameter set. By default

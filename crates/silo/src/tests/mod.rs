@@ -23,6 +23,7 @@ mod searched;
 mod silo;
 mod site;
 mod spent;
+mod statistics;
 mod steps;
 mod trimmed;
 mod wire;

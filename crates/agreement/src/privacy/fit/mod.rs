@@ -79,6 +79,12 @@ impl PrivacyTable {
             *weight = WeightRule::Equal;
             changed.push("weight = \"equal\": numbers of rows stay at home".into());
         }
+        if let (false, Method::Hierarchical(options)) = (noised, &mut strategy.method)
+            && options.exponent.is_none()
+        {
+            options.exponent = Some(0);
+            changed.push("exponent = 0: its sums are of integers, in agreed steps".into());
+        }
         let step = Training {
             epochs: 1,
             batch: 0,

@@ -51,7 +51,7 @@ fn what_no_site_can_have_is_known() {
     let at = MixedProgress::start(Varying::Slopes, 3, &MixedSettings::default());
     let mode = mode(&rows, Family::Gaussian, at.prior()).unwrap();
     let honest = SiteSums::of(SHAPE, at.prior(), &mode, None);
-    assert!(honest.is_plausible());
+    assert!(honest.is_plausible(0.0));
     let with = |place: usize, value: f64| {
         let mut numbers = honest.numbers().to_vec();
         numbers[place] = value;
@@ -69,7 +69,7 @@ fn what_no_site_can_have_is_known() {
         (17, -1.0),
     ] {
         let forged = with(place, value).unwrap();
-        assert!(!forged.is_plausible(), "{value} at {place}");
+        assert!(!forged.is_plausible(0.0), "{value} at {place}");
     }
     assert_eq!(with(2, f64::NAN), None);
     assert_eq!(with(2, f64::INFINITY), None);
@@ -91,7 +91,8 @@ fn rows_of_other_columns_are_refused() {
 #[test]
 fn fold_losses_that_no_site_can_have_are_refused() {
     use super::folds::OwnFoldLosses;
-    let read = |numbers: &[f64]| OwnFoldLosses::read(numbers).is_some();
+    let of = |numbers: &[f64], sites| OwnFoldLosses::of_sum(numbers, sites, 0.0).is_some();
+    let read = |numbers: &[f64]| of(numbers, 1.0);
     assert!(read(&[1.0, 0.5, 0.75, 0.0625]));
     assert!(read(&[0.0, 0.0, 0.0, 0.0]));
     assert!(!read(&[1.0, 0.5, 0.75, 0.5]));
@@ -99,4 +100,11 @@ fn fold_losses_that_no_site_can_have_are_refused() {
     assert!(!read(&[0.0, 0.5, 0.75, 0.0625]));
     assert!(!read(&[1.0, f64::NAN, 0.75, 0.0625]));
     assert!(!read(&[1.0, 0.5, 0.75]));
+    // Differences of .25 and −.25, and of .125 twice: of two sites these sums of squares are possible.
+    assert!(of(&[2.0, 1.0, 1.0, 0.125], 2.0));
+    assert!(of(&[2.0, 1.0, 1.25, 0.03125], 2.0));
+    assert!(!of(&[2.0, 1.0, 1.25, 0.03], 2.0));
+    assert!(!of(&[3.0, 1.0, 1.25, 0.03125], 2.0));
+    assert!(!of(&[1.5, 1.0, 1.25, 0.125], 2.0));
+    assert!(of(&[0.0, 0.0, 0.0, 0.0], 2.0));
 }

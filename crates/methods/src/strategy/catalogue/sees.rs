@@ -19,6 +19,8 @@ pub enum StrategyView {
     MoreVectors,
     /// Numbers of them that contributed to each model.
     Counts,
+    /// Nothing but sums of statistics of silos, in agreed steps and with equal weights.
+    Statistics,
     /// Sums that need finer steps than those of models.
     FineSums,
     /// A model of every single silo, its result.

@@ -287,6 +287,18 @@ const OUT_OF_RANGE: &[(&str, &str, &str, &str)] = &[
     ),
     (
         "hierarchical",
+        "/exponent",
+        "21",
+        "exponent must be at most 20, not 21",
+    ),
+    (
+        "hierarchical",
+        "/unknowns-per-number",
+        "0",
+        "unknowns-per-number must be a number above 0, not 0",
+    ),
+    (
+        "hierarchical",
         "/participation",
         "2",
         "participation must be left out here: the estimates of this strategy",

@@ -18,6 +18,7 @@ use crate::mixed::{
 use crate::random::normal;
 use crate::robust::ridge::PlainLoss;
 use crate::robust::{LinearModel, Samples};
+use crate::strategy::{AnswerWords, statistics_in_vain};
 
 /// A silo with a linear model of two columns, and rows of its own.
 #[derive(Clone)]
@@ -386,4 +387,170 @@ fn models_that_are_not_linear_and_absolute_loss_are_refused() {
         let words = refused(site(PlainLoss::Squared), options);
         assert!(words.contains("needs a linear model"), "{words}");
     }
+}
+
+/// The manifest of a round that opens the sum alone.
+fn summed(manifest: &LoadedManifest) -> LoadedManifest {
+    let answers = manifest.entries.iter().map(|entry| &entry.model);
+    let answers: Vec<AnswerWords> = answers
+        .map(|model| AnswerWords::read(model).unwrap())
+        .collect();
+    let mut sum = vec![0i64; answers[0].integers().len()];
+    for answer in &answers {
+        let pairs = sum.iter_mut().zip(answer.integers());
+        pairs.for_each(|(sum, own)| *sum = sum.wrapping_add(own));
+    }
+    let sum = AnswerWords::of_integers((7, answers.len() as u64), &sum);
+    let mut alone = manifest.clone();
+    alone.entries.truncate(1);
+    alone.entries[0].model = sum.write();
+    alone
+}
+
+fn integers(varying: Value) -> Value {
+    json!({ "exponent": 0, "varying": varying })
+}
+
+#[test]
+fn sums_alone_give_the_bits_of_single_contributions() {
+    for loss in [PlainLoss::Squared, PlainLoss::Logistic] {
+        let by = strategy(integers(json!(["nothing", "intercept", "slopes"])));
+        let mut federation = QuadraticFederation::new(by, sites(12, 0.7, loss));
+        let mut number = 0;
+        while !federation.strategy.ends(&federation.state) {
+            number += 1;
+            assert!(number < 60, "{:?}", federation.state.memory);
+            let manifest = manifest_of(&federation, number);
+            let by = &*federation.strategy;
+            let clear = round(by, &federation.state, &manifest, number).state;
+            let masked = round(by, &federation.state, &summed(&manifest), number).state;
+            assert_eq!(clear, masked, "round {number}");
+            assert_ne!(clear, federation.state);
+            federation.state = clear;
+        }
+        assert_eq!(
+            federation.state.memory.number("hierarchical.rows"),
+            Some(12.0 * 25.0)
+        );
+        assert_eq!(federation.state.memory.get("hierarchical.refused"), None);
+    }
+}
+
+#[test]
+fn integers_lead_to_the_estimates_of_numbers_a_round_later() {
+    for loss in [PlainLoss::Squared, PlainLoss::Logistic] {
+        let pairs = ended(json!({ "varying": ["slopes"] }), sites(12, 0.7, loss));
+        let whole = ended(integers(json!(["slopes"])), sites(12, 0.7, loss));
+        assert_eq!(whole.round, pairs.round + 1);
+        let kept = |of: &QuadraticFederation, name: &str| match of.state.memory.get(name) {
+            Some(Kept::Numbers(numbers)) => numbers.clone(),
+            other => panic!("{name} is {other:?}"),
+        };
+        for name in ["hierarchical.slopes.mean", "hierarchical.slopes.strengths"] {
+            let (pairs, whole) = (kept(&pairs, name), kept(&whole, name));
+            for (a, b) in pairs.iter().zip(&whole) {
+                assert!((a - b).abs() < 1e-6, "{name}: {pairs:?}, {whole:?}");
+            }
+        }
+        // The rounds opened no more than was announced.
+        let fresh = QuadraticFederation::new(
+            strategy(integers(json!(["slopes"]))),
+            sites(12, 0.7, loss),
+        );
+        let account = fresh.strategy.statistics(&fresh.state, 1..=whole.round);
+        let opened = whole.state.memory.count("hierarchical.opened").unwrap();
+        assert!(opened <= account.unwrap().most, "{opened}, {account:?}");
+        assert!(pairs.strategy.statistics(&pairs.state, 1..=9).is_none());
+    }
+}
+
+#[test]
+fn the_account_has_all_numbers_that_rounds_may_open() {
+    let by = strategy(integers(json!(["slopes"])));
+    let mut federation = QuadraticFederation::new(by, sites(6, 0.8, PlainLoss::Squared));
+    let account = |federation: &QuadraticFederation, rounds| {
+        let account = federation.strategy.statistics(&federation.state, rounds);
+        account.unwrap()
+    };
+    // Rows first; then 21 numbers with the whole matrix, and 18 with its diagonal.
+    let most = |last| account(&federation, 1..=last).most;
+    assert_eq!([0, 1, 2, 3, 4, 5].map(most), [0, 2, 23, 41, 62, 80]);
+    assert_eq!(most(20), 2 + 3 * 21 + 16 * 18);
+    let before = account(&federation, 1..=20);
+    assert_eq!((before.before, before.rows), (0, None));
+    assert_eq!((before.enough, before.values), (Some(9), 3));
+    assert_eq!(before.unknowns_per_number, 3.0);
+    (0..3).for_each(|_| federation.round());
+    let after = account(&federation, 4..=20);
+    assert_eq!((after.before, after.rows), (41, Some(150.0)));
+    assert_eq!(after.before + after.most, before.most);
+    let classes = strategy(integers(json!(["slopes"])));
+    let classes = QuadraticFederation::new(classes, sites(6, 0.8, PlainLoss::Logistic));
+    assert_eq!(account(&classes, 1..=2).enough, None);
+}
+
+#[test]
+fn a_sum_that_no_silos_have_moves_nothing_and_a_refusal_ends() {
+    let by = strategy(integers(json!(["slopes"])));
+    let mut federation = QuadraticFederation::new(by, sites(5, 0.5, PlainLoss::Squared));
+    federation.round();
+    let honest = summed(&manifest_of(&federation, 2));
+    let (by, state) = (&*federation.strategy, &federation.state);
+    let settled = |change: &dyn Fn(&mut AnswerWords)| {
+        let mut answer = AnswerWords::read(&honest.entries[0].model).unwrap();
+        change(&mut answer);
+        let mut manifest = honest.clone();
+        manifest.entries[0].model = answer.write();
+        round(by, state, &manifest, 2).state
+    };
+    let told = settled(&|_| {});
+    assert_ne!(told.models, state.models);
+    // Silos, rows, the first entry of W, and a word as of wrong masks.
+    let forged: [(usize, u64); 4] = [(0, 4), (1, 3), (6, 1 << 63), (1, 0xdead_beef_dead_beef)];
+    for (place, word) in forged {
+        let settled = settled(&|answer| answer.words[place] = word);
+        assert_eq!(settled.models, state.models, "{word} at {place}");
+        assert!(!by.ends(&settled));
+    }
+    let refused = settled(&|answer| {
+        answer.words.fill(0x0123_4567_89ab_cdef);
+        answer.refused[AnswerWords::TOO_MANY_OPENED] = 2;
+    });
+    assert!(by.ends(&refused));
+    assert_eq!(refused.models, state.models);
+    let Some(Kept::Counts(rules)) = refused.memory.get("hierarchical.refused") else {
+        panic!("the state keeps by which rules silos refused");
+    };
+    assert_eq!(rules[AnswerWords::TOO_MANY_OPENED], 2);
+    let opened = |state: &State| state.memory.count("hierarchical.opened");
+    assert_eq!(opened(&refused), opened(state), "nothing was opened");
+    // A round that told nothing is marked, until the next one that does.
+    let nothing = by.nothing_told(state, 2);
+    assert!(statistics_in_vain(&nothing.memory));
+    assert_eq!(round(by, &nothing, &honest, 2).state, told);
+}
+
+#[test]
+fn a_number_beyond_reach_is_refused_until_steps_are_larger() {
+    let far = |exponent: u8| {
+        let mut silos = sites(5, 0.5, PlainLoss::Squared);
+        let rows = &silos[2].rows;
+        // Squared residuals of more than 2²².
+        let targets = rows.iter().map(|(_, target)| 1000.0 * target).collect();
+        let features: Vec<Vec<f64>> = rows.iter().map(|(x, _)| x.to_vec()).collect();
+        let features = Matrix::from_rows(&features).unwrap();
+        silos[2].rows = Samples::new(features, targets).unwrap();
+        let options = json!({ "exponent": exponent, "varying": ["slopes"] });
+        let mut federation = QuadraticFederation::new(strategy(options), silos);
+        federation.round();
+        manifest_of(&federation, 2)
+    };
+    let refuses = |manifest: &LoadedManifest, silo: usize| {
+        let answer = AnswerWords::read(&manifest.entries[silo].model).unwrap();
+        answer.refused[AnswerWords::BEYOND_REACH] == 1
+    };
+    let fine = far(0);
+    assert!(refuses(&fine, 2) && !refuses(&fine, 1));
+    let coarse = far(10);
+    assert!(!refuses(&coarse, 2));
 }

@@ -1,6 +1,7 @@
 //! Wraps a strategy to agree on a common scale of the columns first, in one round in which members
 //! share summaries only.
 
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use crate::learner::{LearnError, Learner, Task, Update};
@@ -8,7 +9,7 @@ use crate::merging::MergeTree;
 use crate::params::{Layout, Params, Role};
 use crate::strategy::{
     DecideError, Decision, EquipError, LoadedManifest, ModelEntry, Newcomer, Objection, Outcome,
-    Participant, Plan, Scored, SettleError, State, Strategy, Watch,
+    Participant, Plan, Scored, SettleError, State, StatisticsAccount, Strategy, Watch,
 };
 
 /// Buffer of a model that standardises: mean of every column, over all members' training rows.
@@ -381,6 +382,16 @@ impl Strategy for Standardised {
             assignment: decision.assignment.clone(),
             state: state.with(models),
         })
+    }
+
+    fn statistics(
+        &self,
+        state: &State,
+        rounds: RangeInclusive<u64>,
+    ) -> Option<StatisticsAccount> {
+        let inner = |round: &u64| round.saturating_sub(self.rounds);
+        let inner = inner(rounds.start()).max(1)..=inner(rounds.end());
+        self.inner.statistics(state, inner)
     }
 
     fn unseen(

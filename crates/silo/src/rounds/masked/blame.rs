@@ -1,7 +1,7 @@
 //! A final round with a sum that tells nothing, and what its authors' secrets show of them.
 
 use bytes::Bytes;
-use methods::strategy::asked_in_vain;
+use methods::strategy::{asked_in_vain, statistics_in_vain};
 use privacy::masks::{
     CHECKS, ExamineError, Fixed, MaskDeviation, MaskError, MemberKeys, ReadyList, Secret,
     SentParts, Shape, examine,
@@ -38,6 +38,12 @@ pub enum NotVoid {
          sums alone: ask the question again, or leave out the institution that is suspected"
     )]
     Question,
+    /// Statistics were added up in it.
+    #[error(
+        "statistics were added up in it, and a disclosure would show those of one institution, which agreed to show \
+         sums alone: repeat the round, or leave out the institution that is suspected"
+    )]
+    Statistics,
     /// Its outcome is that of another round.
     #[error("the outcome that is kept for it does not fit its list")]
     Other,
@@ -80,6 +86,9 @@ impl<'a> VoidRound<'a> {
         }
         if asked_in_vain(&document.memory, document.round) {
             return Err(NotVoid::Question);
+        }
+        if statistics_in_vain(&document.memory) {
+            return Err(NotVoid::Statistics);
         }
         let list = blob(&of.round.list).ok_or(NotVoid::Missing("list"))?;
         let list = read_list(&list, of.threshold).ok_or(NotVoid::Other)?;

@@ -17,6 +17,7 @@ use super::{
 };
 use crate::config::SiloConfig;
 use crate::environment::WorkSize;
+use crate::rounds::Contributed;
 use crate::secrets::RoundSecrets;
 
 /// The sum of the answers of all authors, of numbers up to ± 2²² in steps of 2⁻³⁰ ([`Fixed::QUESTION`]).
@@ -27,15 +28,8 @@ impl Summand for SumOfAnswers {
         Ok(())
     }
 
-    /// Words of any value: one that refuses sends random ones, so that the sum of the others stays unknown.
     fn shape(&self, of: SumBasis<'_>, sum: &Sum) -> Result<Shape, String> {
-        let said = |error: &dyn std::fmt::Display| error.to_string();
-        let once = vec![1; sum.authors.len()];
-        // A sum of so many answers must not pass the largest word.
-        Reach::of(&once, Fixed::QUESTION).map_err(|error| said(&error))?;
-        let reach = Reach::new(i64::MAX as u64).map_err(|error| said(&error))?;
-        let integers = AnswerWords::integers_of(&of.base.gate.layout);
-        Shape::new(integers, reach).map_err(|error| said(&error))
+        shape_of_answers(of, sum)
     }
 
     fn weight(&self, _: SumBasis<'_>, sum: &Sum) -> u64 {
@@ -61,39 +55,74 @@ impl Summand for SumOfAnswers {
         lay: &dyn Fn(Bytes) -> Bytes,
     ) -> Result<PreparedSummand, String> {
         let answered = train()?;
-        let mut answer = AnswerWords::read(&answered.admitted)?;
-        if answer.refuses() {
-            hide(&mut answer.words, &drawn.secret);
-        }
-        let integers = SecretIntegers::of(&answer.integers());
-        let (secret, epoch) = (drawn.secret, &of.config.member.epoch.id);
-        let blob = lay(PreparedRound::integers_blob(&secret, epoch, integers.all()));
-        Ok(PreparedSummand {
-            secret,
-            input: PreparedInput::Integers(integers),
-            hash: Hash::of(&blob),
-            blob,
-            personal: None,
-            loss: answered.loss(),
-            metrics: answered.further(),
-            samples: answered.samples,
-        })
+        let answer = AnswerWords::read(&answered.admitted)?;
+        Ok(prepared(of, drawn.secret, (answer, &answered), lay))
     }
 
     fn model(&self, of: SumBasis<'_>, opened: &mut dyn OpenedTotal) -> Result<ToldModel, String> {
-        let site = pseudonym(of, &opened.members());
-        let authors = opened.authors() as u64;
-        let mut total = vec![0; AnswerWords::integers_of(&of.base.gate.layout)];
-        let whole = opened.each_block(&mut |at, block| {
-            total[at..at + block.len()].copy_from_slice(block);
-        })?;
-        let sum = AnswerWords::of_integers((site, authors), &total);
-        Ok((Ok(sum.write()), whole))
+        opened_answer(of, opened)
     }
 
     fn sigma(&self) -> Option<f64> {
         None
     }
+}
+
+/// The shape of sums of answers: words of any value, because one that refuses sends random ones, so that the sum of the
+/// others stays unknown.
+///
+/// # Errors
+/// A sum of so many answers could pass the largest word.
+pub(super) fn shape_of_answers(of: SumBasis<'_>, sum: &Sum) -> Result<Shape, String> {
+    let said = |error: &dyn std::fmt::Display| error.to_string();
+    let once = vec![1; sum.authors.len()];
+    Reach::of(&once, Fixed::QUESTION).map_err(|error| said(&error))?;
+    let reach = Reach::new(i64::MAX as u64).map_err(|error| said(&error))?;
+    let integers = AnswerWords::integers_of(&of.base.gate.layout);
+    Shape::new(integers, reach).map_err(|error| said(&error))
+}
+
+/// What a silo adds to a sum of answers, with its personal state as it was.
+pub(super) fn prepared(
+    of: SumBasis<'_>,
+    secret: Secret,
+    (mut answer, contributed): (AnswerWords, &Contributed),
+    lay: &dyn Fn(Bytes) -> Bytes,
+) -> PreparedSummand {
+    if answer.refuses() {
+        hide(&mut answer.words, &secret);
+    }
+    let integers = SecretIntegers::of(&answer.integers());
+    let epoch = &of.config.member.epoch.id;
+    let blob = lay(PreparedRound::integers_blob(&secret, epoch, integers.all()));
+    PreparedSummand {
+        secret,
+        input: PreparedInput::Integers(integers),
+        hash: Hash::of(&blob),
+        blob,
+        personal: None,
+        loss: contributed.loss(),
+        metrics: contributed.further(),
+        samples: contributed.samples,
+    }
+}
+
+/// The answer of all authors together.
+///
+/// # Errors
+/// The sums cannot be opened.
+pub(super) fn opened_answer(
+    of: SumBasis<'_>,
+    opened: &mut dyn OpenedTotal,
+) -> Result<ToldModel, String> {
+    let site = pseudonym(of, &opened.members());
+    let authors = opened.authors() as u64;
+    let mut total = vec![0; AnswerWords::integers_of(&of.base.gate.layout)];
+    let whole = opened.each_block(&mut |at, block| {
+        total[at..at + block.len()].copy_from_slice(block);
+    })?;
+    let sum = AnswerWords::of_integers((site, authors), &total);
+    Ok((Ok(sum.write()), whole))
 }
 
 /// Numbers of every row for a question, for sums with noise.

@@ -3,6 +3,7 @@
 //!
 //! - [`models`]: trained models, weighted as agreed. The sum is their mean;
 //! - [`answers`]: answers to a question, in the rounds whose plan has one;
+//! - [`statistics`]: integers that a strategy adds up, where its silos send no models;
 //! - [`noised`]: what every row or person says, clipped and rounded by itself, with noise. The numbers of a unit are
 //!   those of an agreed release: [`gradients`] of a step, or [`products`] that the model is solved from.
 //!
@@ -15,6 +16,7 @@ mod models;
 mod noised;
 mod prepared;
 mod products;
+mod statistics;
 mod units;
 
 use std::collections::BTreeMap;
@@ -39,6 +41,7 @@ pub(crate) use noised::Noised;
 pub(crate) use noised::tests::noise;
 pub use prepared::disclosed_secret;
 pub(crate) use prepared::{PreparedInput, PreparedRound, SecretIntegers};
+use statistics::SumOfStatistics;
 
 /// A silo at the beginning of a round.
 #[derive(Clone, Copy)]
@@ -153,9 +156,12 @@ pub(crate) trait OpenedTotal {
 pub(crate) fn summand(of: SumBasis<'_>) -> Result<Box<dyn Summand>, String> {
     match of.config.member.epoch.protocol.privacy.mode() {
         RoundMode::Clear | RoundMode::Named => Err("rounds in clear open no sums".into()),
-        RoundMode::Masked(_) => match of.base.plan(of.config).task {
+        RoundMode::Masked(masked) => match of.base.plan(of.config).task {
             Task::Answer(_) => Ok(Box::new(SumOfAnswers)),
-            Task::Train(_) | Task::Summarise | Task::Keep => Ok(Box::new(MeanOfModels)),
+            Task::Train(_) | Task::Summarise | Task::Keep => match SumOfStatistics::of(of, masked)? {
+                Some(statistics) => Ok(Box::new(statistics)),
+                None => Ok(Box::new(MeanOfModels)),
+            },
         },
         RoundMode::Noised(masked, noise) => Ok(Box::new(noised_sum(of, (masked, noise))?)),
     }

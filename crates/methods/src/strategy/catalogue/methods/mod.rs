@@ -474,7 +474,10 @@ methods! {
         about: "a linear model for every silo, shrunken towards a common one as far as silos are alike",
         paper: "Laird & Ware 1982, Random-Effects Models for Longitudinal Data",
         takes_rule: false,
-        sees: |_| StrategyView::FineSums,
+        sees: |options: &Hierarchical| match options.exponent {
+            Some(_) => StrategyView::Statistics,
+            None => StrategyView::FineSums,
+        },
         noised: NoisedUse::NoBound,
         build: Hierarchical::build,
     }

@@ -1,6 +1,7 @@
 //! Wraps a strategy to answer the questions of an agreement first, in rounds in which members share numbers
 //! that add up.
 
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use crate::learner::{LearnError, OwnAnswer, Task, Update};
@@ -8,13 +9,13 @@ use crate::merging::MergeTree;
 use crate::params::{Layout, Params};
 use crate::strategy::{
     DecideError, Decision, Kept, LoadedManifest, Memory, ModelEntry, Newcomer, Objection, Outcome,
-    Participant, Plan, Scored, SettleError, State, Strategy, Watch,
+    Participant, Plan, Scored, SettleError, State, StatisticsAccount, Strategy, Watch,
 };
 
 mod words;
 
 use words::layout;
-pub use words::{AnswerWords, REFUSAL_RULES, answer_size};
+pub use words::{AnswerWords, LARGEST_WORD, REFUSAL_RULES, answer_size};
 
 /// Rounds in a row without the same silos as before after which a question ends without an answer.
 const PATIENCE: u64 = 3;
@@ -467,6 +468,16 @@ impl Strategy for QuestionsFirst {
     fn row_norm(&self, state: &State) -> Option<f64> {
         let asked = self.asked(state)?;
         asked.rounds.row_norm(&asked.state.opened)
+    }
+
+    fn statistics(
+        &self,
+        state: &State,
+        rounds: RangeInclusive<u64>,
+    ) -> Option<StatisticsAccount> {
+        let next = Self::inner_round(state, *rounds.start());
+        let last = Self::inner_round(state, *rounds.end()).min(self.learning);
+        self.inner.statistics(state, next..=last)
     }
 
     fn nothing_told(&self, state: &State, round: u64) -> State {

@@ -1,8 +1,12 @@
-//! Contributions to the round of a question: numbers of 64 bits as tensors of single precision.
+//! Contributions that are integers of 64 bits, as tensors of single precision: answers to a question, and statistics of
+//! a silo that a strategy adds up.
 
 use std::sync::Arc;
 
 use crate::params::{Layout, Params, Role, TensorSpec};
+
+/// The largest size of an integer that stands for a number: masks carry ± 2²² in steps of 2⁻³⁰.
+pub const LARGEST_WORD: u64 = 1 << 52;
 
 /// Rules by which a silo may refuse a question: every answer says by which of them, and under masks the sum says how
 /// many silos refuse by each.
@@ -19,7 +23,8 @@ const DIGITS: usize = 4;
 /// Value of a digit's place.
 const PLACE: u64 = 1 << 16;
 
-/// Contribution of a silo to the round of a question, or the sum of several.
+/// Contribution of a silo to the round of a question, or to one of a strategy that adds up statistics; or the sum of
+/// several.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AnswerWords {
     /// The pseudonym of the silo; of a sum that of all its authors together.
@@ -33,6 +38,11 @@ pub struct AnswerWords {
 }
 
 impl AnswerWords {
+    /// The rule by which statistics are refused that have a number beyond reach.
+    pub const BEYOND_REACH: usize = 0;
+    /// The rule by which statistics are refused where sums would open too many numbers.
+    pub const TOO_MANY_OPENED: usize = 1;
+
     /// The refusal of a silo that was asked for so many numbers, by the rule of this number.
     pub fn refusal(site: u64, words: usize, rule: usize) -> Self {
         let mut refused = vec![0; REFUSAL_RULES];
@@ -134,6 +144,11 @@ impl AnswerWords {
             words: words.to_vec(),
             refused: refused.to_vec(),
         }
+    }
+
+    /// Layout of an answer of so many numbers.
+    pub fn layout(words: usize) -> Arc<Layout> {
+        layout(words)
     }
 
     /// Integers of an answer with this layout.

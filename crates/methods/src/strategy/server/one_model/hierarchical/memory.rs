@@ -22,6 +22,10 @@ pub(super) const CHOSEN: &str = "hierarchical.chosen";
 pub(super) const LOSSES: &str = "hierarchical.losses";
 /// Numbers that every site has contributed so far.
 pub(super) const OPENED: &str = "hierarchical.opened";
+/// Rows of all silos, where they are opened before all else.
+pub(super) const ROWS: &str = "hierarchical.rows";
+/// Silos that refused, by the number of the rule.
+pub(super) const REFUSED: &str = "hierarchical.refused";
 /// Count of 1 once all is done.
 pub(super) const ENDED: &str = "hierarchical.ended";
 

@@ -5,16 +5,24 @@
 //! [what may vary](Varying), and all members take the same step. Once all models are done, the one of least
 //! criterion is chosen; in one round more every silo contributes its losses by cross-validation with the chosen
 //! model and alone, and the federation ends. A silo's own fit stays with it.
+//!
+//! Nothing but sums over silos is needed. With an agreed [exponent](Hierarchical::exponent) numbers travel as integers,
+//! so that rounds can open sums alone; then numbers of rows are opened first, because it depends on them how many
+//! numbers may be opened.
 
+mod account;
 mod contribution;
+mod encoding;
 mod memory;
 mod own;
 
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use self::contribution::{SumsPhase, numbers, site};
+use self::contribution::{SumsPhase, site};
+use self::encoding::{MOST_EXPONENT, SumsEncoding, SumsTotal};
 use self::own::{Common, Estimates};
 use crate::learner::{LearnError, Learner, Task, Training, Update};
 use crate::mixed::folds::OwnFoldLosses;
@@ -24,9 +32,10 @@ use crate::mixed::{
 use crate::params::Layout;
 use crate::robust::Samples;
 use crate::strategy::options::{MethodSetting, positive, require};
+use crate::strategy::statistics::mark_nothing;
 use crate::strategy::{
     DecideError, Decision, EquipError, Kept, LoadedManifest, ModelEntry, Objection, Outcome,
-    Participant, Plan, SettleError, State, Strategy, StrategyError, Watch,
+    Participant, Plan, SettleError, State, StatisticsAccount, Strategy, StrategyError, Watch,
 };
 
 /// Options of the hierarchical model.
@@ -48,6 +57,16 @@ pub struct Hierarchical {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("exclusiveMinimum" = 0))]
     pub precision: Option<f64>,
+    /// Numbers travel as integers in steps of 2^(exponent − 30), up to ±2^(22 + exponent), which rounds of
+    /// `mode = "secure-aggregation"` need: 0 for standardised columns, more where a number would be larger, which
+    /// its silo refuses. Left out: they travel as they are, for `mode = "clear"`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(max = 20))]
+    pub exponent: Option<u8>,
+    /// In secure-aggregation rounds: unknowns of the other silos that each opened number needs. Before more is opened
+    /// than that in all rounds, a silo refuses. Default 3.
+    #[schemars(extend("exclusiveMinimum" = 0))]
+    pub unknowns_per_number: f64,
 }
 
 impl Default for Hierarchical {
@@ -57,6 +76,8 @@ impl Default for Hierarchical {
             lean: true,
             tolerance: MixedSettings::default().tolerance,
             precision: None,
+            exponent: None,
+            unknowns_per_number: 3.0,
         }
     }
 }
@@ -83,7 +104,18 @@ impl Hierarchical {
             positive("precision", precision)?;
             require(precision <= 1e12, "precision", "at most 1e12", precision)?;
         }
+        if let Some(exponent) = self.exponent {
+            require(
+                exponent <= MOST_EXPONENT,
+                "exponent",
+                "at most 20",
+                exponent,
+            )?;
+        }
+        positive("unknowns-per-number", self.unknowns_per_number)?;
+        let integers = |exponent| SumsEncoding::Integers { exponent };
         Ok(Box::new(MixedModel {
+            encoding: self.exponent.map_or(SumsEncoding::Pairs, integers),
             training: setting.training,
             settings: MixedSettings {
                 precision: self.precision,
@@ -100,6 +132,7 @@ struct MixedModel {
     training: Training,
     options: Hierarchical,
     settings: MixedSettings,
+    encoding: SumsEncoding,
 }
 
 /// Common knowledge before a round.
@@ -107,6 +140,18 @@ struct Before {
     common: Common,
     known: Estimates,
     models: Vec<MixedProgress>,
+}
+
+impl Before {
+    /// The models that are not done.
+    fn open(&self) -> impl Iterator<Item = &MixedProgress> {
+        self.models.iter().filter(|model| !model.done)
+    }
+
+    /// Returns whether there is noise to estimate.
+    fn noise(&self) -> bool {
+        self.known.family == Family::Gaussian
+    }
 }
 
 impl MixedModel {
@@ -133,11 +178,27 @@ impl MixedModel {
         if self.chosen(state).is_some() {
             return SumsPhase::Folds;
         }
-        let open = before.models.iter().filter(|model| !model.done);
-        let fresh = open.clone().any(|model| model.pattern.is_none());
-        let whole = !self.options.lean || is_whole(round) || fresh;
-        let noise = before.known.family == Family::Gaussian;
-        SumsPhase::sums(open, whole, noise)
+        if self.counts_first(state) {
+            return SumsPhase::Counts;
+        }
+        let fresh = before.open().any(|model| model.pattern.is_none());
+        let whole = self.is_whole(round) || fresh;
+        SumsPhase::sums(before.open(), whole, before.noise())
+    }
+
+    /// Returns whether the next round opens numbers of rows alone.
+    fn counts_first(&self, state: &State) -> bool {
+        let integers = matches!(self.encoding, SumsEncoding::Integers { .. });
+        integers && state.memory.number(memory::ROWS).is_none()
+    }
+
+    /// Returns whether the whole matrices are sent in a round that is not the first of a model.
+    fn is_whole(&self, round: u64) -> bool {
+        let before = match self.encoding {
+            SumsEncoding::Pairs => 0,
+            SumsEncoding::Integers { .. } => 1,
+        };
+        !self.options.lean || is_whole(round.saturating_sub(before))
     }
 
     /// The chosen model, once all are done.
@@ -155,11 +216,12 @@ impl MixedModel {
         (phase, chosen): (&SumsPhase, usize),
     ) -> Result<Vec<f64>, MixedError> {
         let family = before.known.family;
+        let counts = vec![1.0, rows.len() as f64];
         match phase {
+            SumsPhase::Counts => Ok(counts),
             SumsPhase::Sums { shapes } => {
-                let mut numbers = vec![1.0, rows.len() as f64];
-                let open = before.models.iter().filter(|model| !model.done);
-                for (model, &shape) in open.zip(shapes) {
+                let mut numbers = counts;
+                for (model, &shape) in before.open().zip(shapes) {
                     let fit = mode(rows, family, model.prior())?;
                     let inverse = model.inverse();
                     let sums = SiteSums::of(shape, model.prior(), &fit, inverse.as_ref());
@@ -179,26 +241,14 @@ impl MixedModel {
     fn step(
         &self,
         before: &Before,
-        manifest: &LoadedManifest,
+        total: &SumsTotal,
         shapes: &[SumsShape],
     ) -> Option<Vec<MixedProgress>> {
-        let read = |entry: &ModelEntry| site(shapes, &numbers(&entry.model).ok()?);
-        let (mut sites, mut rows, mut sums) = (0.0, 0.0, Vec::<SiteSums>::new());
-        for (own_rows, own) in manifest.entries.iter().filter_map(read) {
-            sites += 1.0;
-            rows += own_rows;
-            if sums.is_empty() {
-                sums = own;
-            } else {
-                sums.iter_mut()
-                    .zip(&own)
-                    .for_each(|(sum, own)| sum.add(own));
-            }
-        }
-        let mut sums = (sites > 0.0).then_some(sums)?.into_iter();
+        let (rows, sums) = site(shapes, &total.numbers, total.of)?;
+        let mut sums = sums.into_iter();
         let next = before.models.iter().map(|model| match model.done {
             true => Some(model.clone()),
-            false => Some(model.step(&sums.next()?, sites, rows, &self.settings)),
+            false => Some(model.step(&sums.next()?, total.of.silos, rows, &self.settings)),
         });
         next.collect()
     }
@@ -230,14 +280,9 @@ impl MixedModel {
     }
 
     /// The state after the silos compared their losses.
-    fn compared(&self, state: &State, before: &Before, manifest: &LoadedManifest) -> State {
-        let mut sum = OwnFoldLosses::default();
-        let read = |entry: &ModelEntry| OwnFoldLosses::read(&numbers(&entry.model).ok()?);
-        manifest
-            .entries
-            .iter()
-            .filter_map(read)
-            .for_each(|own| sum.add(&own));
+    fn compared(&self, state: &State, before: &Before, total: &SumsTotal) -> State {
+        let SumsTotal { of, numbers, .. } = total;
+        let sum = OwnFoldLosses::of_sum(numbers, of.silos, of.rounding).unwrap_or_default();
         let mut after = state.clone();
         let losses = Kept::Numbers(sum.numbers().to_vec());
         after.memory.insert(memory::LOSSES, losses);
@@ -247,6 +292,46 @@ impl MixedModel {
             ..before.known.clone()
         };
         after.models = vec![before.common.write(&state.models[0], &known)];
+        after
+    }
+
+    /// The state after a round of which the sums are these.
+    fn after(
+        &self,
+        state: &State,
+        before: &Before,
+        (phase, total): (&SumsPhase, &SumsTotal),
+    ) -> State {
+        let mut after = match phase {
+            // Where sums alone are opened, one silo that refuses leaves nothing to go on with.
+            _ if total.is_refused() => {
+                let mut after = state.clone();
+                after.memory.insert(memory::ENDED, Kept::Count(1));
+                after
+            }
+            SumsPhase::Sums { shapes } => match self.step(before, total, shapes) {
+                Some(models) => self.stepped(state, before, &models),
+                None => state.clone(),
+            },
+            SumsPhase::Folds => self.compared(state, before, total),
+            SumsPhase::Counts | SumsPhase::Over => state.clone(),
+        };
+        let memory = &mut after.memory;
+        if self.encoding != SumsEncoding::Pairs {
+            let counted = matches!(phase, SumsPhase::Counts | SumsPhase::Sums { .. });
+            if counted && total.of.silos > 0.0 {
+                memory.insert(memory::ROWS, Kept::Number(total.numbers[1]));
+            }
+            if total.refused.iter().any(|silos| *silos > 0) {
+                memory.insert(memory::REFUSED, Kept::Counts(total.refused.clone()));
+            }
+            mark_nothing(memory, false);
+        }
+        if *phase != SumsPhase::Over && !total.is_refused() {
+            let opened = state.memory.count(memory::OPENED).unwrap_or(0);
+            let opened = opened.saturating_add(phase.numbers() as u64);
+            memory.insert(memory::OPENED, Kept::Count(opened));
+        }
         after
     }
 }
@@ -287,7 +372,7 @@ impl Strategy for MixedModel {
                 };
                 before.common.write(start, &known)
             }
-            SumsPhase::Sums { .. } | SumsPhase::Over => start.clone(),
+            SumsPhase::Counts | SumsPhase::Sums { .. } | SumsPhase::Over => start.clone(),
         };
         let update = participant.carry_out(&plan.task, &start, progress)?;
         let Participant {
@@ -297,7 +382,7 @@ impl Strategy for MixedModel {
         let chosen = self.chosen(state).unwrap_or(0);
         let numbers = self.numbers(&rows, &before, (&phase, chosen));
         let numbers = numbers.map_err(|error| failed(&error))?;
-        let shared = phase.contribution(&numbers);
+        let shared = self.encoding.contribution(&phase, &numbers);
         let shared = shared.ok_or_else(|| failed(&MixedError::NotFinite))?;
         Ok((participant.coalition, Update { shared, ..update }))
     }
@@ -310,7 +395,7 @@ impl Strategy for MixedModel {
         round: u64,
     ) -> Arc<Layout> {
         match self.before(state) {
-            Some(before) => self.phase(state, &before, round).layout(),
+            Some(before) => self.encoding.layout(&self.phase(state, &before, round)),
             None => model.clone(),
         }
     }
@@ -321,7 +406,8 @@ impl Strategy for MixedModel {
         };
         let start = |&varying| MixedProgress::start(varying, common.width(), &self.settings);
         let models: Vec<MixedProgress> = self.options.varying.iter().map(start).collect();
-        let mut layouts = vec![SumsPhase::Folds.layout(), SumsPhase::Over.layout()];
+        let single = [SumsPhase::Counts, SumsPhase::Folds, SumsPhase::Over];
+        let mut layouts = single.map(|phase| self.encoding.layout(&phase)).to_vec();
         // Every choice of models that are not done.
         for open in 1..1u32 << models.len() {
             for whole in [false, true] {
@@ -329,7 +415,7 @@ impl Strategy for MixedModel {
                     let chosen = (0..).zip(&models);
                     let chosen = chosen.filter(|(at, _)| open >> at & 1 == 1);
                     let phase = SumsPhase::sums(chosen.map(|(_, model)| model), whole, noise);
-                    layouts.push(phase.layout());
+                    layouts.push(self.encoding.layout(&phase));
                 }
             }
         }
@@ -337,7 +423,7 @@ impl Strategy for MixedModel {
     }
 
     fn admit(&self, entry: &ModelEntry, _: u64) -> Result<(), String> {
-        numbers(&entry.model).map(drop)
+        self.encoding.admit(&entry.model)
     }
 
     fn decide(
@@ -378,23 +464,30 @@ impl Strategy for MixedModel {
         let before = self.before(state);
         let before = before.ok_or_else(|| SettleError::Infeasible(NO_COMMON_MODEL.into()))?;
         let phase = self.phase(state, &before, round);
-        let mut after = match &phase {
-            SumsPhase::Sums { shapes } => match self.step(&before, manifest, shapes) {
-                Some(models) => self.stepped(state, &before, &models),
-                None => state.clone(),
-            },
-            SumsPhase::Folds => self.compared(state, &before, manifest),
-            SumsPhase::Over => state.clone(),
-        };
-        if phase != SumsPhase::Over {
-            let opened = state.memory.count(memory::OPENED).unwrap_or(0);
-            let opened = opened.saturating_add(phase.numbers() as u64);
-            after.memory.insert(memory::OPENED, Kept::Count(opened));
-        }
+        let models = manifest.entries.iter().map(|entry| &entry.model);
+        let total = self.encoding.total(&phase, models);
+        let after = self.after(state, &before, (&phase, &total));
         Ok(Outcome {
             assignment: decision.assignment.clone(),
             state: after,
         })
+    }
+
+    fn statistics(
+        &self,
+        state: &State,
+        rounds: RangeInclusive<u64>,
+    ) -> Option<StatisticsAccount> {
+        (self.encoding != SumsEncoding::Pairs).then_some(())?;
+        Some(self.account(state, &self.before(state)?, rounds))
+    }
+
+    fn nothing_told(&self, state: &State, _: u64) -> State {
+        let mut after = state.clone();
+        if self.encoding != SumsEncoding::Pairs {
+            mark_nothing(&mut after.memory, true);
+        }
+        after
     }
 
     fn ends(&self, state: &State) -> bool {
