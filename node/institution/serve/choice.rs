@@ -1,16 +1,18 @@
 //! Compares the models that a silo could serve: the federation's and those trained alone.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Instant;
 
 use learn::export::HeldOut;
-use methods::Params;
 use methods::learner::Task;
 use methods::serving::{
     Alone, Candidate, CandidateComparison, ComparedOn, Effort, LocalModels, PersonalParts,
     Served as Compared, Tuned, alone_start, comparable, is_never_trained, mean_of_coalitions,
     members_of,
 };
+use methods::strategy::Memory;
+use methods::{Params, State, Strategy};
 
 use crate::equipment::Equipment;
 
@@ -18,6 +20,8 @@ use crate::equipment::Equipment;
 pub(in crate::institution) struct ComparisonJob {
     /// Equipment with which the silo learns.
     pub(in crate::institution) equipment: Equipment,
+    /// The strategy, which may end the federation before the last round.
+    pub(in crate::institution) strategy: Arc<dyn Strategy>,
     /// Task by which the silo would train alone.
     pub(in crate::institution) task: Task,
     /// Seed of the initial model and of the initial personal state.
@@ -52,6 +56,17 @@ impl ComparisonJob {
     /// Seconds since the node began.
     pub(super) fn at(&self) -> f64 {
         self.began.elapsed().as_secs_f64()
+    }
+
+    /// Returns whether no round follows on this one, after which the strategy keeps this memory.
+    pub(super) fn is_over(&self, round: u64, memory: &Memory) -> bool {
+        // Whether it ends follows from what is kept, and not from the models.
+        let state = State {
+            models: Vec::new(),
+            memory: memory.clone(),
+            tables: Default::default(),
+        };
+        round == self.last || self.strategy.ends(&state)
     }
 
     /// The rows on which models can be compared: without any, training alone would be in vain.

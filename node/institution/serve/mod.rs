@@ -74,7 +74,7 @@ impl Serving {
         self.results.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Starts a comparison when the last round is adopted.
+    /// Starts a comparison when the last round is adopted: the agreed one, or one after which the strategy ends.
     pub(super) fn observe(&self, notice: &Notice) {
         let Notice::Adopted {
             round,
@@ -88,7 +88,7 @@ impl Serving {
         else {
             return;
         };
-        if *round == self.job.last {
+        if self.job.is_over(*round, &state.memory) {
             self.begin(AdoptedRound {
                 round: *round,
                 models: state.models.clone(),
@@ -112,7 +112,7 @@ impl Serving {
                 false
             }
         };
-        if round.round != job.last || noted {
+        if !job.is_over(round.round, &round.memory) || noted {
             return Ok(());
         }
         let equipped = &job.equipment.equipped;

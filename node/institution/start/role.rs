@@ -83,6 +83,7 @@ pub(in crate::institution) fn serving(
     let strategy = &agreement.strategy_config;
     let serving = Serving::new(ComparisonJob {
         equipment,
+        strategy: Arc::clone(&agreement.strategy),
         task: Task::Train(strategy.training.clone()),
         initial_seed: agreement.seed,
         seed: silo_seed(institution.seed, institution.me),

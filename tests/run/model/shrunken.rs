@@ -5,7 +5,7 @@ use std::fs;
 
 use serde_json::Value;
 
-use super::hospitals::{DAYS, config, scenario};
+use super::hospitals::{DAYS, config, events, scenario};
 use super::taking_out::ROWS;
 use super::*;
 
@@ -20,7 +20,7 @@ fn a_hierarchical_model_ends_verifies_and_predicts() {
     );
     let hospitals =
         TestHospitals::new("model-shrunken", &text.replace("rounds = 3", "rounds = 60"));
-    TestHospitals::run(&hospitals.configs);
+    let lines = TestHospitals::run(&hospitals.configs);
     let chains = ["north", "south", "east"].map(|name| {
         let state = hospitals.path(&format!("{name}/state"));
         let verified = good(&["verify", "--state", &state]);
@@ -38,6 +38,14 @@ fn a_hierarchical_model_ends_verifies_and_predicts() {
         (6..60).contains(&last.unwrap()),
         "it ends by itself: {last:?}"
     );
+
+    // Each has chosen what it serves, though the agreed last round never came.
+    for lines in &lines {
+        let [serves] = events(lines, "serves")[..] else {
+            panic!("one choice: {lines:?}");
+        };
+        assert_eq!(serves["round"].as_u64(), last);
+    }
 
     // Every hospital predicts by its own coefficients, which the others never see.
     let rows = hospitals.path("rows.csv");
