@@ -84,7 +84,10 @@ fn sums_of_statistics_open_no_more_than_questions_may() {
         why.contains("for every 2.5 unknowns") && why.contains("requires 3 for each"),
         "{why}"
     );
-    let lower = policy(Path::new("/house"), "questions = { unknowns-per-number = 2.0 }");
+    let lower = policy(
+        Path::new("/house"),
+        "questions = { unknowns-per-number = 2.0 }",
+    );
     assert_eq!(keys(&lower, &agreed("2.5")), [""; 0]);
     // Without masks the number says nothing.
     let clear = North::agreement(&[(

@@ -149,7 +149,10 @@ impl PrivacyTable {
                 groups.len()
             )),
         };
-        fault.map(|what| ("privacy.group", what)).into_iter().collect()
+        fault
+            .map(|what| ("privacy.group", what))
+            .into_iter()
+            .collect()
     }
 
     /// Returns the reason for which the bound of differentially private rounds does not hold for how a scenario

@@ -100,7 +100,8 @@ fn every_method_works_on_sums_or_is_refused_with_a_remedy() {
 
 #[test]
 fn sums_of_statistics_need_agreed_steps_and_one_equal_group() {
-    let hierarchical = strategy("hierarchical").replace("\", training", "\", exponent = 0, training");
+    let hierarchical =
+        strategy("hierarchical").replace("\", training", "\", exponent = 0, training");
     let edit = ("strategy", &*hierarchical);
     let members =
         |weight: u64| format!("[{{ north = 1, south = 1, east = 1, \"west coast\" = {weight} }}]");
@@ -111,9 +112,15 @@ fn sums_of_statistics_need_agreed_steps_and_one_equal_group() {
     assert!(unequal.contains(said), "{unequal}");
     let two = "[{ north = 1, south = 1 }, { east = 1, \"west coast\" = 1 }]";
     let two = why(&[edit, ("privacy.group", two)]);
-    assert!(two.contains("one sum of all its silos, and there are 2 groups"), "{two}");
+    assert!(
+        two.contains("one sum of all its silos, and there are 2 groups"),
+        "{two}"
+    );
     let without = why(&[("strategy", &strategy("hierarchical"))]);
-    assert!(without.contains("`exponent = 0` in [strategy]"), "{without}");
+    assert!(
+        without.contains("`exponent = 0` in [strategy]"),
+        "{without}"
+    );
 }
 
 #[test]

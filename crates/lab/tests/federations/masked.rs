@@ -247,7 +247,11 @@ fn shrunken_models_are_those_of_clear_rounds_whoever_dies() {
         );
         let cut = play(MASKED, &kill);
         let stops = |record: &RunRecord| record.protocol.as_ref().unwrap().stops.len();
-        assert_eq!(stops(&cut), stops(&masked) + 1, "{phase}: no lead was killed");
+        assert_eq!(
+            stops(&cut),
+            stops(&masked) + 1,
+            "{phase}: no lead was killed"
+        );
         assert_eq!(models(&cut), models(&masked), "{phase}");
     }
 }

@@ -319,11 +319,7 @@ pub trait Strategy: Send + Sync {
 
     /// The account of the numbers that sums open, where silos contribute integers that add up ([`AnswerWords`]) and no
     /// models; `None` for all other strategies. `rounds` are the next one and all after it.
-    fn statistics(
-        &self,
-        state: &State,
-        rounds: RangeInclusive<u64>,
-    ) -> Option<StatisticsAccount> {
+    fn statistics(&self, state: &State, rounds: RangeInclusive<u64>) -> Option<StatisticsAccount> {
         self.inner()?.statistics(state, rounds)
     }
 

@@ -384,11 +384,7 @@ impl Strategy for Standardised {
         })
     }
 
-    fn statistics(
-        &self,
-        state: &State,
-        rounds: RangeInclusive<u64>,
-    ) -> Option<StatisticsAccount> {
+    fn statistics(&self, state: &State, rounds: RangeInclusive<u64>) -> Option<StatisticsAccount> {
         let inner = |round: &u64| round.saturating_sub(self.rounds);
         let inner = inner(rounds.start()).max(1)..=inner(rounds.end());
         self.inner.statistics(state, inner)

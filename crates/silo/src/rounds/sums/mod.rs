@@ -158,7 +158,8 @@ pub(crate) fn summand(of: SumBasis<'_>) -> Result<Box<dyn Summand>, String> {
         RoundMode::Clear | RoundMode::Named => Err("rounds in clear open no sums".into()),
         RoundMode::Masked(masked) => match of.base.plan(of.config).task {
             Task::Answer(_) => Ok(Box::new(SumOfAnswers)),
-            Task::Train(_) | Task::Summarise | Task::Keep => match SumOfStatistics::of(of, masked)? {
+            Task::Train(_) | Task::Summarise | Task::Keep => match SumOfStatistics::of(of, masked)?
+            {
                 Some(statistics) => Ok(Box::new(statistics)),
                 None => Ok(Box::new(MeanOfModels)),
             },

@@ -470,11 +470,7 @@ impl Strategy for QuestionsFirst {
         asked.rounds.row_norm(&asked.state.opened)
     }
 
-    fn statistics(
-        &self,
-        state: &State,
-        rounds: RangeInclusive<u64>,
-    ) -> Option<StatisticsAccount> {
+    fn statistics(&self, state: &State, rounds: RangeInclusive<u64>) -> Option<StatisticsAccount> {
         let next = Self::inner_round(state, *rounds.start());
         let last = Self::inner_round(state, *rounds.end()).min(self.learning);
         self.inner.statistics(state, next..=last)

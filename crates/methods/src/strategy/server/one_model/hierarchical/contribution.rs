@@ -49,9 +49,7 @@ impl SumsPhase {
     pub(super) fn numbers(&self) -> usize {
         match self {
             Self::Counts => COUNTS,
-            Self::Sums { shapes } => {
-                COUNTS + shapes.iter().map(|shape| shape.len()).sum::<usize>()
-            }
+            Self::Sums { shapes } => COUNTS + shapes.iter().map(|shape| shape.len()).sum::<usize>(),
             Self::Folds => NUMBERS,
             Self::Over => 1,
         }

@@ -101,7 +101,9 @@ impl SumsEncoding {
         match self.read(model)? {
             ReadSums::Integers(answer) if answer.authors != 1 => {
                 let authors = answer.authors;
-                Err(format!("the contribution is of {authors} silos, not of one"))
+                Err(format!(
+                    "the contribution is of {authors} silos, not of one"
+                ))
             }
             ReadSums::Numbers(_) | ReadSums::Integers(_) => Ok(()),
         }
