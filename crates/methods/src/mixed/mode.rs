@@ -32,6 +32,8 @@ pub struct SiteMode {
     pub inner: Matrix,
     /// Sum of squared residuals; 0 for classes.
     pub residual: f64,
+    /// Log likelihood of the rows, given the site's coefficients.
+    pub conditional: f64,
     /// Log likelihood of the rows with the deviations integrated out: exact for numbers, by Laplace's
     /// approximation for classes.
     pub log_likelihood: f64,
@@ -214,6 +216,7 @@ impl SiteRows<'_> {
             curvature: at.curvature,
             inner: inner.inverse(),
             residual: at.residual,
+            conditional: at.log_likelihood,
             log_likelihood: likelihood,
         })
     }

@@ -63,8 +63,8 @@ pub struct MixedProgress {
     /// Of every group of coefficients with a variance: the exponent of its factor in halves, and whether the
     /// variance was too small.
     pub powers: Vec<(u64, bool)>,
-    /// Log likelihood of all rows, at the estimates before the last step.
-    pub log_likelihood: f64,
+    /// The sum of [`SiteSums::predictive`] over all sites, at the estimates before the last step.
+    pub predictive: f64,
     /// True if the last step was short enough to end.
     pub done: bool,
 }
@@ -86,7 +86,7 @@ impl MixedProgress {
             pattern: None,
             diagonal: Vec::new(),
             powers: vec![(0, false); groups.len()],
-            log_likelihood: f64::NEG_INFINITY,
+            predictive: f64::NEG_INFINITY,
             done: false,
         }
     }
@@ -115,10 +115,13 @@ impl MixedProgress {
         }
     }
 
-    /// `−2·log likelihood + 2·variances`, of which the least is chosen (Akaike 1974); infinite before the first
-    /// round.
+    /// `−2·predictive + 2·variances`, of which the least is chosen; infinite before the first round. It is the
+    /// conditional information criterion of Vaida & Blanchard (2005), about new rows of the same sites, in which every
+    /// estimated variance counts as a coefficient, because it ignores that they are estimated (Greven & Kneib 2010).
+    /// The likelihood with the deviations integrated out is about rows of other sites: with few of them it has one
+    /// model for all where sites differ.
     pub fn criterion(&self) -> f64 {
-        2.0 * self.powers.len() as f64 - 2.0 * self.log_likelihood
+        2.0 * self.powers.len() as f64 - 2.0 * self.predictive
     }
 
     /// The inverse of S, the sum of W and the precision of the slopes: by the last whole sum, scaled to the last
@@ -152,7 +155,7 @@ impl MixedProgress {
     #[must_use]
     pub fn step(&self, sum: &SiteSums, sites: f64, rows: f64, settings: &MixedSettings) -> Self {
         let mut next = self.clone();
-        next.log_likelihood = sum.log_likelihood();
+        next.predictive = sum.predictive();
         next.diagonal = sum.diagonal();
         if let Some(whole) = sum.whole() {
             next.pattern = Some(whole);

@@ -76,7 +76,19 @@ impl SiteSums {
         };
         let explained = information.map_or_else(|| vec![0.0; p], explained);
         let [_, _, varying, _] = shape.parts();
-        let mut numbers = vec![mode.log_likelihood];
+        // G = I − W·diag T.
+        let left = Matrix::from_fn(p, p, |row, column| {
+            let identity = f64::from(u8::from(row == column));
+            identity - information_here[(row, column)] * strengths[column]
+        });
+        let trace = information.map_or(0.0, |inverse| {
+            let through = product(
+                &product(&product(inverse, &left), curvature),
+                &transposed(&left),
+            );
+            (0..p).map(|at| through[(at, at)]).sum::<f64>()
+        });
+        let mut numbers = vec![mode.conditional - mode.freedom() - trace];
         numbers.extend(&mode.score);
         if shape.whole {
             numbers.extend(triangle(&information_here));
@@ -86,18 +98,6 @@ impl SiteSums {
         numbers.extend((0..varying).map(|at| strengths[at] * mode.score[at] * mode.score[at]));
         numbers.extend((0..varying).map(|at| strengths[at] * explained[at]));
         if shape.noise {
-            // G = I − W·diag T.
-            let left = Matrix::from_fn(p, p, |row, column| {
-                let identity = f64::from(u8::from(row == column));
-                identity - information_here[(row, column)] * strengths[column]
-            });
-            let trace = information.map_or(0.0, |inverse| {
-                let through = product(
-                    &product(&product(inverse, &left), curvature),
-                    &transposed(&left),
-                );
-                (0..p).map(|at| through[(at, at)]).sum()
-            });
             numbers.extend([mode.residual, mode.freedom(), trace]);
         }
         Self { shape, numbers }
@@ -112,7 +112,7 @@ impl SiteSums {
         })
     }
 
-    /// The numbers, in their order: log likelihood, score, W, T·z², T·diag(W·S⁻¹·W), and for a model with noise
+    /// The numbers, in their order: [predictive](Self::predictive), score, W, T·z², T·diag(W·S⁻¹·W), and for a model with noise
     /// squared residuals, `p − tr A⁻¹`, `tr(S⁻¹·G·M·Gᵀ)`.
     pub fn numbers(&self) -> &[f64] {
         &self.numbers
@@ -164,8 +164,10 @@ impl SiteSums {
         &self.numbers[start..start + lengths[at]]
     }
 
-    /// The log likelihood.
-    pub fn log_likelihood(&self) -> f64 {
+    /// The log likelihood given each site's coefficients, less the effective number of coefficients that its rows
+    /// determine, `p − tr A⁻¹ + tr(S⁻¹·G·M·Gᵀ)`: about what new rows of the same sites would have (Vaida & Blanchard
+    /// 2005).
+    pub fn predictive(&self) -> f64 {
         self.part(0)[0]
     }
 

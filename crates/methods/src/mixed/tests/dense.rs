@@ -171,9 +171,9 @@ fn a_sites_numbers_are_those_of_its_dense_covariance() {
     let distance: f64 = left.iter().zip(&solved).map(|(a, b)| a * b).sum();
     let log = n as f64 * libm::log(std::f64::consts::TAU);
     let likelihood = -0.5 * (log + factor.log_determinant() + distance);
-    assert_near(sums.log_likelihood(), likelihood, 1e-10);
+    assert_near(found.log_likelihood, likelihood, 1e-10);
     // Residuals are s²·V⁻¹(y − Xμ), and their number of coefficients the trace of X·T·Xᵀ·V⁻¹.
-    let [residual, freedom, _] = sums.noise() else {
+    let [residual, freedom, of_mean] = sums.noise() else {
         panic!("a model with noise");
     };
     let squares: f64 = solved.iter().map(|v| noise * noise * v * v).sum();
@@ -181,6 +181,9 @@ fn a_sites_numbers_are_those_of_its_dense_covariance() {
     let inverse = factor.inverse();
     let trace: f64 = (0..n).map(|row| 1.0 - noise * inverse[(row, row)]).sum();
     assert_near(*freedom, trace, 1e-10);
+    let given = -0.5 * (log + n as f64 * libm::log(noise) + squares / noise);
+    assert_near(sums.predictive(), given - trace - of_mean, 1e-10);
+    assert!(*of_mean > 0.0);
 }
 
 #[test]

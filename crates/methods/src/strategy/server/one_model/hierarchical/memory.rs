@@ -9,7 +9,7 @@ const MEAN: &str = "mean";
 const STRENGTHS: &str = "strengths";
 const NOISE: &str = "noise";
 const PRECISION: &str = "precision";
-const LIKELIHOOD: &str = "log-likelihood";
+const PREDICTIVE: &str = "predictive";
 const DIAGONAL: &str = "diagonal";
 const PATTERN: &str = "pattern";
 const POWERS: &str = "powers";
@@ -81,7 +81,7 @@ fn read_all(memory: &Memory, varying: Varying, width: usize) -> Option<MixedProg
             .zip(above)
             .map(|(&power, &above)| (power, above == 1))
             .collect(),
-        log_likelihood: number(LIKELIHOOD).filter(|value| value.is_finite())?,
+        predictive: number(PREDICTIVE).filter(|value| value.is_finite())?,
         done: memory.count(&name(varying, DONE))? == 1,
     })
 }
@@ -97,7 +97,7 @@ pub(super) fn write(memory: &mut Memory, progress: &MixedProgress) {
     keep(STRENGTHS, Kept::Numbers(progress.strengths.clone()));
     keep(NOISE, Kept::Number(progress.noise));
     keep(PRECISION, Kept::Number(progress.precision));
-    keep(LIKELIHOOD, Kept::Number(progress.log_likelihood));
+    keep(PREDICTIVE, Kept::Number(progress.predictive));
     keep(DIAGONAL, Kept::Numbers(progress.diagonal.clone()));
     keep(PATTERN, Kept::Numbers(pattern));
     keep(
@@ -125,7 +125,7 @@ mod tests {
                 pattern: Some(Matrix::from_fn(3, 3, |row, column| (row + column) as f64)),
                 diagonal: vec![3.0, 2.0, 1.0],
                 powers: vec![(3, true); start.powers.len()],
-                log_likelihood: -12.5,
+                predictive: -12.5,
                 done: true,
                 ..start.clone()
             };

@@ -42,9 +42,9 @@ use crate::strategy::{
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Hierarchical {
-    /// The models that are fitted at once, of which the one of least −2·log likelihood + 2·variances is chosen:
+    /// The models that are fitted at once, of which the one of least conditional information criterion is chosen:
     /// `"nothing"` varies (one model for all), the `"intercept"` alone, all with `"one-strength"` for the slopes
-    /// and one for the intercept, or all `"slopes"` with a strength each. Default: nothing, one-strength, slopes.
+    /// and one for the intercept, or all `"slopes"` with a strength each. Default: all four.
     pub varying: Vec<Varying>,
     /// True if silos send the whole matrix of information only in rounds 1, 3 and 6, and its diagonal otherwise.
     /// The estimates are nearly the same, and far fewer numbers are seen. Default true.
@@ -72,7 +72,7 @@ pub struct Hierarchical {
 impl Default for Hierarchical {
     fn default() -> Self {
         Self {
-            varying: vec![Varying::Nothing, Varying::OneStrength, Varying::Slopes],
+            varying: Varying::ALL.to_vec(),
             lean: true,
             tolerance: MixedSettings::default().tolerance,
             precision: None,
@@ -473,11 +473,7 @@ impl Strategy for MixedModel {
         })
     }
 
-    fn statistics(
-        &self,
-        state: &State,
-        rounds: RangeInclusive<u64>,
-    ) -> Option<StatisticsAccount> {
+    fn statistics(&self, state: &State, rounds: RangeInclusive<u64>) -> Option<StatisticsAccount> {
         (self.encoding != SumsEncoding::Pairs).then_some(())?;
         Some(self.account(state, &self.before(state)?, rounds))
     }
