@@ -186,3 +186,41 @@ fn what_one_member_can_do_to_a_group_is_stated_where_chosen() {
     let said = good(&[&new[..], &["--force"]].concat());
     assert!(!said.contains("can stop this federation"), "{said}");
 }
+
+#[test]
+fn shrunken_models_are_computed_again_from_sums_alone() {
+    let text = SUMS
+        .replace(
+            "{ mlp = { hidden = [4] } }",
+            "{ linear = { loss = 'squared' } }",
+        )
+        .replace(
+            "name = 'fedavg'\nweight = 'equal'",
+            "name = 'hierarchical'\nexponent = 0\nunknowns-per-number = 0.01",
+        );
+    let file = scenario("sums-shrunken", &text);
+    let demo = Demo::new("sums-shrunken", &["--scenario", file.to_str().unwrap()]);
+    let federation = demo.folder.join("federation.toml");
+    let said = good(&["federation", "show", federation.to_str().unwrap()]);
+    let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        said.contains("one is opened for every 0.01 unknowns of the others"),
+        "{said}"
+    );
+    // By default an institution requires 3 unknowns for each number.
+    let allowed = "\n[policy]\nmin-rows = 0\nmin-sum-size = 0\n[policy.questions]\nunknowns-per-number = 0.01\n";
+    for config in &demo.configs {
+        let own = fs::read_to_string(config).unwrap();
+        fs::write(config, format!("{own}{allowed}")).unwrap();
+    }
+    let mut nodes = TestNodes::new(&demo.configs, &["--until-done"]);
+    (0..4).for_each(|node| nodes.start(node));
+    for node in 0..4 {
+        assert_eq!(nodes.code(node), 0, "{}", nodes.tails());
+    }
+    for config in &demo.configs {
+        let state = config.with_file_name("state");
+        let said = good(&["verify", "--state", state.to_str().unwrap()]);
+        assert!(said.contains("rounds    3 to 4 computed again"), "{said}");
+    }
+}
