@@ -21,7 +21,7 @@ from ._learner import Factory, Given, Learner, Modifier, Silo, Split, Stopped, T
 from ._resumed import Recalled
 from ._shelf import Shelf
 from ._stdio import taken
-from ._tensors import Arrays, read_tensors, travels, write_tensors
+from ._tensors import Arrays, read_given, travels, write_tensors
 from ._turn import seeded
 from ._where import said
 
@@ -35,9 +35,7 @@ ENDING = 10.0
 
 
 def _given(path: str | None) -> Arrays:
-    """The tensors of a file that the silo wrote, which a learner may change as it likes. They are not copied where a
-    file can be removed while it is in use."""
-    return read_tensors(path, mapped=os.name != "nt", writable=True) if path else {}
+    return read_given(path) if path else {}
 
 
 def _numbers(metrics: Mapping[str, float]) -> dict[str, float | None]:

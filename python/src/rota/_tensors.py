@@ -26,7 +26,7 @@ _TYPES = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "I64": "<i8", "I32": "<i4", 
 _FLOATS = np.dtype("<f4")
 #: What a header says of each tensor: its name, type, first and last byte, and shape.
 _Spans = list[tuple[str, str, int, int, tuple[int, ...]]]
-#: The small file that was read last: its path and state, the bytes of its tensors, and where each of them lies.
+#: The small file that was given last: its path and state, the bytes of its tensors, and where each of them lies.
 _last: tuple[tuple[Any, ...], npt.NDArray[np.uint8], _Spans] | None = None
 
 
@@ -52,27 +52,38 @@ def read_tensors(path: str | os.PathLike[str], *, mapped: bool = False, writable
     With `mapped` the arrays of all but small files are views of the file, which is read where it is used. They are read-only, unless
     they are `writable`: what is then written into them stays in memory, and the file as it is.
     """
+    return _arrays(*_read(path, os.stat(path).st_size, mapped, writable))
+
+
+def read_given(path: str | os.PathLike[str]) -> Arrays:
+    """The tensors of a file that the silo wrote, which a learner may change as it likes. They are not copied where a
+    file can be removed while it is in use.
+
+    A small one that is asked for again, as the model of a round is for every silo, is not read again: the silo gives every
+    model a name of its own. Files that others may write anew are for `read_tensors`: within one tick of the clock of a file
+    system nothing tells them apart.
+    """
     global _last
     state = os.stat(path)
-    small = state.st_size <= _SMALL
+    if state.st_size > _SMALL:
+        return _arrays(*_read(path, state.st_size, os.name != "nt", True))
     sign = (os.fspath(path), state.st_ino, state.st_size, state.st_mtime_ns)
-    if small and (last := _last) is not None and last[0] == sign:
-        # One model of a round is read for every silo.
-        return _arrays(last[1].copy(), last[2])
+    if (last := _last) is None or last[0] != sign:
+        _last = last = (sign, *_read(path, state.st_size, False, True))
+    return _arrays(last[1].copy(), last[2])
+
+
+def _read(path: str | os.PathLike[str], length: int, mapped: bool, writable: bool) -> tuple[npt.NDArray[np.uint8], _Spans]:
+    """The bytes of the tensors of a file of this length, and where each of them lies."""
     path = Path(path)
     with path.open("rb") as file:
         size = int.from_bytes(file.read(8), "little")
-        if not 0 < size <= state.st_size - 8:
+        if not 0 < size <= length - 8:
             raise ValueError(f"{path} is no safetensors file")
         spans = _spans(path, file.read(size))
-    data: npt.NDArray[np.uint8]
-    if mapped and not small and state.st_size > 8 + size:
-        data = np.asarray(np.memmap(path, dtype=np.uint8, mode="c" if writable else "r", offset=8 + size))
-    else:
-        data = np.fromfile(path, dtype=np.uint8, offset=8 + size)
-    if small:
-        _last = (sign, data.copy(), spans)
-    return _arrays(data, spans)
+    if mapped and _SMALL < length and length > 8 + size:
+        return np.asarray(np.memmap(path, dtype=np.uint8, mode="c" if writable else "r", offset=8 + size)), spans
+    return np.fromfile(path, dtype=np.uint8, offset=8 + size), spans
 
 
 def copied(value: Any) -> npt.NDArray[Any]:
