@@ -51,6 +51,9 @@ def _mapped(value: Any, of: Callable[[Any], Any]) -> Any:
 
 def moved(batch: Any, device: torch.device) -> Any:
     """The batch on a device. What knows how to move itself does, such as the batch of a tokenizer."""
+    if type(batch) is tuple and all([type(one) is torch.Tensor and one.device == device for one in batch]):
+        # As most batches are.
+        return batch
     if isinstance(batch, (dict, tuple, list)) and not hasattr(batch, "to"):
         if isinstance(batch, tuple) and hasattr(batch, "_fields"):
             return type(batch)(*(moved(one, device) for one in batch))

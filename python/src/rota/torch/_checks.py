@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from .._learner import Training
 from ._batches import shapes_in, tensors_in
 from ._losses import Known
 from ._types import Loss, Refused
@@ -167,6 +168,26 @@ def notes(loss: Known | None, outputs: Any, targets: Any) -> Iterator[str]:
                 f"outputs are between {least:.3g} and {most:.3g}, as probabilities are, and {name} takes values before "
                 "softmax or sigmoid: leave it out at the end of the model"
             )
+
+
+def differences(training: Training, undecayed: bool, anew: int | None, size: int | None) -> Iterator[str]:
+    """What is agreed and done otherwise than a plain loop would: with parameters of one dimension that weight decay leaves
+    out, with a loader that draws `anew` from so many rows, and with one whose batches have this size."""
+    if undecayed:
+        yield (
+            f"weight decay ({training.weight_decay:g}) goes to weights alone: biases and other parameters of one "
+            "dimension, such as scales of norm layers, are not decayed, which optimisers of PyTorch do by default"
+        )
+    if anew is not None:
+        yield (
+            f"the loader draws other rows of its data set in every epoch, or some more than once: this silo weighs the "
+            f"{anew} rows of the data set in the federation, each once"
+        )
+    if size is not None and training.batch not in (0, size):
+        yield (
+            f"the loader's batches of {size} rows are taken, and not the agreed ones of {training.batch}: give the "
+            "tensors of all rows, (x, y), for batches as agreed"
+        )
 
 
 def check_own_loss(loss: Loss, outputs: Any, targets: Any) -> None:

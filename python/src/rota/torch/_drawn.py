@@ -26,10 +26,14 @@ def described(model: nn.Module, name: str, value: torch.Tensor) -> float | str |
     """How an agreement describes the values of a tensor: one number; a bound, where they look freshly
     drawn, as PyTorch draws dense layers and convolutions by default, or with the same deviation; and
     `"program"` where only the program has them: trained weights, tables, masks."""
-    layer = modules_of(model).get(name.rpartition(".")[0])
+    return in_layer(modules_of(model).get(name.rpartition(".")[0]), name in parameters_of(model), value)
+
+
+def in_layer(layer: nn.Module | None, trained: bool, value: torch.Tensor) -> float | str | dict[str, float]:
+    """As `described`, of a parameter or another tensor of this layer."""
     weight = getattr(layer, "weight", None)
     inputs = weight[0].numel() if isinstance(weight, torch.Tensor) and weight.ndim >= 2 and len(weight) else None
-    asked = name in parameters_of(model), inputs
+    asked = trained, inputs
     value = value.detach().float().cpu().contiguous()
     if value.numel() > _LARGE:
         return _described(value, *asked)

@@ -22,10 +22,10 @@ from .._shelf import Kept, Shelf
 from .._tensors import Arrays
 from .._turn import alone, seed_torch, seeded, turn
 from ._batches import last_joined, leaves, moved, picked, rows_of_batch
-from ._checks import check_kinds, check_module, check_private, check_shapes, notes
+from ._checks import check_kinds, check_module, check_private, check_shapes, differences, notes
 from ._constants import UnknownBuffer, same
 from ._depth import looks_like_norm, norms_of
-from ._drawn import described
+from ._drawn import in_layer
 from ._first import Looked, look
 from ._forward import Pass, Passed
 from ._held import Held
@@ -206,8 +206,8 @@ class Learner(_learner.Learner):
         #: Those of them that training is not to change, with their values.
         fixed = looked.constant | looked.others
         self._fixed = {name: kept for name, kept in self._still.items() if name in fixed}
-        owners, modules = {name.rpartition(".")[0] for name in kept}, modules_of(self.model)
-        owned = [modules[name] for name in sorted(owners)]
+        layers = modules_of(self.model)
+        owned = [layers[name] for name in sorted({name.rpartition(".")[0] for name in kept})]
         self._still_norms: list[nn.Module] = [module for module in owned if isinstance(module, NORMS)]
         # What the module is before the first training, which changes it in place.
         self._first: Arrays | Kept = {name: array(value) for name, value in self._values().items()}
@@ -215,8 +215,10 @@ class Learner(_learner.Learner):
         #: none; and the model that it was last given.
         self._rests = False
         self._kept: Kept | None = None
+        self._large: dict[int, bool] = {}
         self._last: Arrays | None = None
-        self._drawn = {name: described(self.model, mine, state[mine]) for name, mine in self._names.items()}
+        layer = {name: layers.get(mine.rpartition(".")[0]) for name, mine in self._names.items()}
+        self._drawn = {name: in_layer(layer[name], mine in self._held.parameters(), state[mine]) for name, mine in self._names.items()}
         self._begun = False
         drawing = [*traces.generators(), *generators(self._parts.values())]
         self._generators = list({id(one): one for one in drawing}.values())
@@ -319,8 +321,11 @@ class Learner(_learner.Learner):
             yield Tensor(name, tuple(value.shape), role(mine, value, parameters), self._drawn[name], said)
 
     def _trained(self) -> dict[str, nn.Parameter]:
+        return self._held.of("trained", self._parameters)
+
+    def _parameters(self) -> dict[str, nn.Parameter]:
         parameters = self._held.parameters()
-        return self._held.of("trained", lambda: {name: parameters[mine] for name, mine in self._names.items() if mine in parameters})
+        return {name: parameters[mine] for name, mine in self._names.items() if mine in parameters}
 
     def frozen(self) -> str | None:
         return _learner.digest((name, array(exact(self._left[name]))) for name in sorted(self._left))
@@ -495,7 +500,7 @@ class Learner(_learner.Learner):
             if count == 0:
                 raise ValueError("there are no training rows")
             mean = total / told if told else math.nan
-        state = self._held.buffers()
+        state = self._held.buffers() if self._fixed or self._moving else {}
         for name, kept_value in self._fixed.items():
             if name in state and not same(state[name], kept_value):
                 raise Refused(
@@ -528,25 +533,17 @@ class Learner(_learner.Learner):
 
     def _differences(self, training: Training) -> None:
         """Says once what is agreed and done otherwise than a plain loop would."""
-        if training.weight_decay and any(value.ndim < 2 for value in self._trained().values()):
-            note(
-                f"weight decay ({training.weight_decay:g}) goes to weights alone: biases and other parameters of one "
-                "dimension, such as scales of norm layers, are not decayed, which optimisers of PyTorch do by default"
-            )
-        if self._anew:
-            note(
-                f"the loader draws other rows of its data set in every epoch, or some more than once: this silo weighs the "
-                f"{self.rows().train} rows of the data set in the federation, each once"
-            )
-        size = getattr(self._parts["train"], "batch_size", None)
-        if self._given is None and not self._whole["train"] and size is not None and training.batch not in (0, size):
-            note(
-                f"the loader's batches of {size} rows are taken, and not the agreed ones of {training.batch}: give the "
-                "tensors of all rows, (x, y), for batches as agreed"
-            )
+        decayed = bool(training.weight_decay) and any(value.ndim < 2 for value in self._trained().values())
+        own = self._given is None and not self._whole["train"]
+        size = getattr(self._parts["train"], "batch_size", None) if own else None
+        for one in differences(training, decayed, self.rows().train if self._anew else None, size):
+            note(one)
 
     def _rest(self, shelf: Shelf, silos: int) -> None:
-        if self._kept is not None or not self._held.of(("large", silos), lambda: is_large(self._values().values(), silos)):
+        if silos not in self._large:
+            # What travels has the same shapes in all rounds.
+            self._large[silos] = is_large(self._values().values(), silos)
+        if self._kept is not None or not self._large[silos]:
             return
         values = self._values()
         if not isinstance(self._first, Kept):

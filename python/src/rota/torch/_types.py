@@ -26,7 +26,10 @@ class Refused(ValueError):
 
 def array(value: torch.Tensor) -> Any:
     """A copy, as 32-bit floats: the module's own values go on changing."""
-    return value.detach().cpu().float().numpy().copy()
+    value = value.detach()
+    if not (value.is_cpu and value.dtype == torch.float32):
+        value = value.cpu().float()
+    return value.numpy().copy()
 
 
 def wide(value: torch.Tensor) -> Any:

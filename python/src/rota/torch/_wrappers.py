@@ -30,8 +30,24 @@ def _held_in(module: nn.Module) -> str | None:
     return None
 
 
+def _has_wrappers(model: nn.Module) -> bool:
+    """Whether a module or one in it wraps another. Names are asked for often, and most modules have none."""
+    todo, seen = [model], set()
+    while todo:
+        one = todo.pop()
+        if id(one) in seen:
+            continue
+        seen.add(id(one))
+        if _held_in(one) is not None:
+            return True
+        todo += [part for part in one._modules.values() if part is not None]
+    return False
+
+
 def plain_name(model: nn.Module) -> Callable[[str], str]:
     """The function from a name in `model.state_dict()` to the one that it has without wrappers."""
+    if not _has_wrappers(model):
+        return lambda name: name
     dropped = set()
     for path, module in model.named_modules(remove_duplicate=False):
         word = _held_in(module)
@@ -43,7 +59,7 @@ def plain_name(model: nn.Module) -> Callable[[str], str]:
         kept = [part for at, part in enumerate(parts) if ".".join(parts[: at + 1]) not in dropped]
         return ".".join(kept)
 
-    return plain if dropped else lambda name: name
+    return plain
 
 
 def parameters_of(model: nn.Module) -> dict[str, nn.Parameter]:
