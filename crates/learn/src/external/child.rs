@@ -1,18 +1,19 @@
-//! One running program: its process or connection, and the threads that read and write.
+//! One running program: its process or connection, and what ends it.
 
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
-use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::sync::{Arc, Mutex, Weak};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use super::config::LearnerConfig;
 use super::kin::Kin;
+use super::line::{ProgramLine, ProgramPipes, Unsent};
 use super::locked;
 use super::said::ProgramStderr;
-use super::wire::{PROTOCOL, ProgramRequest, Reply, receive, send};
+use super::wire::{PROTOCOL, ProgramRequest, Reply, send};
 
 /// Longest time for a program whose output has ended to end itself.
 const ENDING: Duration = Duration::from_secs(1);
@@ -22,16 +23,15 @@ const LEAVING: Duration = Duration::from_secs(2);
 const GLANCE: Duration = Duration::from_millis(100);
 /// Interval at which the processes of a program are counted.
 const COUNTED: Duration = Duration::from_secs(1);
-/// Answers that may wait to be read; a program that says more has to wait itself.
-const WAITING: usize = 256;
 
 /// One running program.
 pub(super) struct Child {
     /// The process or connection itself.
     ender: Ender,
-    /// Frames to write; the thread behind it owns the pipe. `None` once it is closed.
-    into: Option<Sender<Vec<u8>>>,
-    replies: Receiver<Result<Reply, String>>,
+    /// What carries messages.
+    line: Box<dyn ProgramLine>,
+    /// Longest time without a word from it.
+    timeout: Duration,
     /// Standard error of the program; none of a connection.
     said: Option<Arc<Mutex<ProgramStderr>>>,
     /// Closed when it cannot write there any more.
@@ -50,7 +50,7 @@ impl Child {
         started: impl FnOnce(Ender),
     ) -> Result<Self, String> {
         let mut child = match &config.socket {
-            Some(socket) => Self::connect(socket)?,
+            Some(socket) => Self::connect(socket, config.timeout)?,
             None => Self::spawn(config)?,
         };
         started(child.ender.clone());
@@ -109,7 +109,6 @@ impl Child {
             listen(stderr, &kept);
             drop(speaks);
         });
-        let (into, replies) = threads(stdin, stdout);
         let process = Arc::new(Mutex::new(Process {
             process,
             kin,
@@ -120,38 +119,37 @@ impl Child {
         thread::spawn(move || watch(&lives, watched));
         Ok(Self {
             ender: Ender::Process(process),
-            into: Some(into),
-            replies,
+            line: Box::new(ProgramPipes::new(stdin, stdout)),
+            timeout: config.timeout,
             said: Some(said),
             silent,
         })
     }
 
     #[cfg(unix)]
-    fn connect(socket: &PathBuf) -> Result<Self, String> {
+    fn connect(socket: &PathBuf, timeout: Duration) -> Result<Self, String> {
         use std::net::Shutdown;
         use std::os::unix::net::UnixStream;
+
+        use super::line::ProgramSocket;
         let stream = UnixStream::connect(socket).map_err(|error| {
             format!("nobody answers at the socket {}: {error}", socket.display())
         })?;
         let again = |error| format!("the socket {} cannot be used: {error}", socket.display());
-        let (write, hang_up) = (
-            stream.try_clone().map_err(again)?,
-            stream.try_clone().map_err(again)?,
-        );
-        let (into, replies) = threads(write, stream);
+        let hang_up = stream.try_clone().map_err(again)?;
+        let line = ProgramSocket::new(stream, timeout).map_err(again)?;
         Ok(Self {
             // It fails where the other side has hung up.
             ender: Ender::Connection(Arc::new(move || drop(hang_up.shutdown(Shutdown::Both)))),
-            into: Some(into),
-            replies,
+            line: Box::new(line),
+            timeout,
             said: None,
             silent: mpsc::channel().1,
         })
     }
 
     #[cfg(not(unix))]
-    fn connect(socket: &PathBuf) -> Result<Self, String> {
+    fn connect(socket: &PathBuf, _: Duration) -> Result<Self, String> {
         Err(format!(
             "the socket {} cannot be used on this system: write `command`",
             socket.display()
@@ -161,15 +159,14 @@ impl Child {
     /// Sends a request.
     ///
     /// # Errors
-    /// A clause: the program has ended, or the request is too large.
+    /// A clause: the program has ended or does not read, or the request is too large.
     pub(super) fn send(&mut self, request: &ProgramRequest<'_>) -> Result<(), String> {
         let mut frame = Vec::new();
         send(&mut frame, request).map_err(|error| error.to_string())?;
-        let sent = self.into.as_ref().map(|into| into.send(frame).is_ok());
-        match sent {
-            Some(true) => Ok(()),
-            _ => Err(self.ended()),
-        }
+        self.line.send(frame).map_err(|unsent| match unsent {
+            Unsent::Gone => self.ended(),
+            Unsent::Full => silent(self.timeout, "while it was sent a request"),
+        })
     }
 
     /// The next message; `None` if there is none for this long.
@@ -180,12 +177,12 @@ impl Child {
         let until = Instant::now() + within;
         loop {
             let left = until.saturating_duration_since(Instant::now());
-            match self.replies.recv_timeout(left.min(GLANCE)) {
+            match self.line.receive(left.min(GLANCE)) {
                 Ok(reply) => return reply.map(Some),
                 Err(RecvTimeoutError::Disconnected) => return Err(self.ended()),
                 // A process that it started may hold its output open.
                 Err(RecvTimeoutError::Timeout) if self.ender.has_ended() => {
-                    return match self.replies.recv_timeout(GLANCE) {
+                    return match self.line.receive(GLANCE) {
                         Ok(reply) => reply.map(Some),
                         Err(_) => Err(self.ended()),
                     };
@@ -198,7 +195,7 @@ impl Child {
 
     /// Returns whether the program has ended, or has said something that nobody asked for.
     pub(super) fn is_over(&mut self) -> bool {
-        self.ender.has_ended() || !matches!(self.replies.try_recv(), Err(mpsc::TryRecvError::Empty))
+        self.ender.has_ended() || !self.line.is_quiet()
     }
 
     /// Returns how the program ended, with the last line of its standard error.
@@ -230,7 +227,7 @@ impl Child {
     /// Ends it at once: it hangs, or nothing that it says can be trusted.
     pub(super) fn kill(mut self) {
         // A program of another user cannot be killed, but hears the end of its input.
-        self.into = None;
+        self.line.close();
         self.ender.end();
     }
 }
@@ -238,7 +235,7 @@ impl Child {
 impl Drop for Child {
     fn drop(&mut self) {
         // The end of its input asks it to end; a program that does not is killed.
-        self.into = None;
+        self.line.close();
         if let Ender::Process(process) = &self.ender {
             wait(process, LEAVING);
         }
@@ -388,40 +385,6 @@ fn listen(mut stderr: impl Read, said: &Mutex<ProgramStderr>) {
     }
     let shown = locked(said).finish(Instant::now());
     pass(shown);
-}
-
-/// A thread that writes frames and one that reads messages, so that a program that neither reads
-/// nor writes delays nobody.
-fn threads(
-    mut write: impl Write + Send + 'static,
-    mut read: impl Read + Send + 'static,
-) -> (Sender<Vec<u8>>, Receiver<Result<Reply, String>>) {
-    let (into, frames) = mpsc::channel::<Vec<u8>>();
-    thread::spawn(move || {
-        for frame in frames {
-            if write
-                .write_all(&frame)
-                .and_then(|()| write.flush())
-                .is_err()
-            {
-                return;
-            }
-        }
-    });
-    let (heard, replies) = mpsc::sync_channel(WAITING);
-    thread::spawn(move || {
-        loop {
-            let (reply, last) = match receive(&mut read) {
-                Ok(None) => return,
-                Ok(Some(reply)) => (Ok(reply), false),
-                Err(what) => (Err(what), true),
-            };
-            if heard.send(reply).is_err() || last {
-                return;
-            }
-        }
-    });
-    (into, replies)
 }
 
 #[cfg(all(test, target_os = "linux"))]

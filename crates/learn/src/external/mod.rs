@@ -25,6 +25,7 @@ mod folder;
 mod frozen;
 mod kin;
 mod learner;
+mod line;
 mod metric;
 mod outputs;
 mod own;

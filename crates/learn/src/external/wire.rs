@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::io::{self, Read, Write};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use methods::Training;
@@ -285,6 +286,14 @@ pub(super) fn receive(from: &mut dyn Read) -> Result<Option<Reply>, String> {
             Err(error) => return Err(format!("its output cannot be read: {error}")),
         }
     }
+    let mut json = vec![0; size_of_frame(len)?];
+    from.read_exact(&mut json)
+        .map_err(|error| format!("its output ends inside a message: {error}"))?;
+    reply_of(&json).map(Some)
+}
+
+/// Bytes of a frame behind its length.
+fn size_of_frame(len: [u8; 4]) -> Result<usize, String> {
     let size = u32::from_le_bytes(len);
     if size > LARGEST {
         return Err(format!(
@@ -292,11 +301,27 @@ pub(super) fn receive(from: &mut dyn Read) -> Result<Option<Reply>, String> {
              to its standard output, which belongs to the protocol?"
         ));
     }
-    let mut json = vec![0; size as usize];
-    from.read_exact(&mut json)
-        .map_err(|error| format!("its output ends inside a message: {error}"))?;
-    let reply = serde_json::from_slice(&json);
-    reply.map(Some).map_err(|error| {
+    Ok(size as usize)
+}
+
+/// Place of the message of the first frame of these bytes; `None` where they do not have all of it.
+///
+/// # Errors
+/// In words: a frame that is too large.
+pub(super) fn frame_in(bytes: &[u8]) -> Result<Option<Range<usize>>, String> {
+    let Some((&len, rest)) = bytes.split_first_chunk::<4>() else {
+        return Ok(None);
+    };
+    let size = size_of_frame(len)?;
+    Ok((rest.len() >= size).then(|| 4..4 + size))
+}
+
+/// The message of a frame.
+///
+/// # Errors
+/// In words: what is no message of this protocol.
+pub(super) fn reply_of(json: &[u8]) -> Result<Reply, String> {
+    serde_json::from_slice(json).map_err(|error| {
         let shown = String::from_utf8_lossy(&json[..json.len().min(200)]).into_owned();
         format!("expected a message of the learner protocol, found {shown:?}: {error}")
     })
