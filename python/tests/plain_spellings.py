@@ -31,10 +31,18 @@ def numbers(place, *shape):
 
 class Spelling:
     """A model, a loss, and the rows of a silo. `batches(data)` gives the loader where rows are not tensors; `options` are
-    those of the learner, and `how` the agreed training."""
+    those of the learner, and `how` the agreed training. `own(model)` is an optimiser in place of the agreed one,
+    `schedule(optimiser)` a schedule of its rates, and `by_hand(optimiser, loss, model)` a step of both sides."""
 
-    def __init__(self, model, loss=F.cross_entropy, data=None, *, batches=None, call=None, how=None, **options):
+    def __init__(self, model, loss=F.cross_entropy, data=None, *, batches=None, call=None, how=None, own=None, schedule=None, by_hand=None, **options):
         self.model, self.loss, self.data = model, loss, data or (lambda place: (x(place), y(place)))
+        self.own, self.schedule, self.by_hand = own, schedule, by_hand
+        if own is not None:
+            options["optimiser"] = lambda model, training: own(model)
+        if schedule is not None:
+            options["scheduler"] = lambda optimiser, training: schedule(optimiser)
+        if by_hand is not None:
+            options["step"] = by_hand
         self.batches, self.options = batches, options
         self.how = {"epochs": 2, "batch": 5, "optimiser": {"name": "sgd", "rate": 0.1}} | (how or {})
         self.call = call or (lambda model, batch: (model(batch[0]), batch[1]))

@@ -91,14 +91,16 @@ def put(model, values):
     with torch.no_grad():
         tensors = all_tensors(model)
         for name, value in values.items():
-            given = torch.from_numpy(np.array(value))
-            tensors[name].copy_(given if tensors[name].is_floating_point() else given.round())
+            given = value if isinstance(value, torch.Tensor) else torch.from_numpy(np.array(value))
+            # The mean of counters is rounded.
+            counts = given.is_floating_point() and not tensors[name].is_floating_point()
+            tensors[name].copy_(given.round() if counts else given)
 
 
-def plain(spelling, model, place, start, seed, fresh):
-    """The tensors after a plain training."""
+def plain(spelling, model, place, start, seed, fresh, data=None):
+    """The tensors after a plain training, with new `data` or those that were read before."""
     put(model, fresh | start)
-    data = rows_of(spelling, place)
+    data = rows_of(spelling, place) if data is None else data
     seeded_alike(model, data, seed)
     how = spelling.how
     said = how["optimiser"]
@@ -109,18 +111,27 @@ def plain(spelling, model, place, start, seed, fresh):
         {"params": [one for one in values if one.ndim < 2], "weight_decay": 0.0},
     ]
     groups = [group for group in groups if group["params"]]
-    if said["name"] == "sgd":
+    if spelling.own is not None:
+        optimiser = spelling.own(model)
+    elif said["name"] == "sgd":
         optimiser = torch.optim.SGD(groups, lr=said["rate"], momentum=said.get("momentum", 0.0))
     else:
         optimiser = torch.optim.Adam(groups, lr=said["rate"])
     order, call = torch.Generator().manual_seed(seed), call_of(spelling)
+    schedule = None if spelling.schedule is None else spelling.schedule(optimiser)
     model.train()
     for _ in range(how["epochs"]):
         for batch in batches_of(spelling, data, how["batch"], order):
             optimiser.zero_grad()
-            loss_of(spelling, *call(model, batch)).backward()
-            optimiser.step()
-    return {name: value.detach().numpy().astype(np.float32) for name, value in all_tensors(model).items()}
+            loss = loss_of(spelling, *call(model, batch))
+            if spelling.by_hand is not None:
+                spelling.by_hand(optimiser, loss, model)
+            else:
+                loss.backward()
+                optimiser.step()
+            if schedule is not None:
+                schedule.step()
+    return {name: value.detach().float().numpy().copy() for name, value in all_tensors(model).items() if not value.is_complex()}
 
 
 @pytest.mark.parametrize("name", SPELLINGS)

@@ -18,8 +18,8 @@ import numpy as np
 
 #: Objects that are looked at, and elements of a container that may hold others: rows are no state.
 _MOST, _ELEMENTS = 50_000, 1_000
-#: Numbers of an array or a tensor that is put back.
-_NUMBERS = 10_000_000
+#: Numbers of an array or a tensor that is put back, and of one beside rows: larger ones are rows.
+_NUMBERS, FEW = 10_000_000, 1_000
 _PLAIN = (str, bytes, int, float, complex, bool, type(None), type, types.ModuleType, types.BuiltinFunctionType, range, slice)
 _LIBRARIES = tuple(
     {path for name in ("stdlib", "platstdlib", "purelib", "platlib") if (path := sysconfig.get_paths().get(name))}
@@ -138,13 +138,13 @@ class Traces:
     """The state of all that some objects hold, to be put back: attributes, containers, variables of functions,
     arrays, tensors and generators. What iterators have given, and what is written elsewhere, cannot be put back."""
 
-    def __init__(self, roots: Iterable[Any], without: Iterable[Any] = ()) -> None:
-        """`without` are arrays and tensors that somebody else puts back."""
+    def __init__(self, roots: Iterable[Any], without: Iterable[Any] = (), most: int = _NUMBERS) -> None:
+        """`without` are arrays and tensors that somebody else puts back; those of more numbers than `most` stay as they are."""
         self._undo: list[Callable[[], None]] = []
         others = {id(one) for one in without}
         self._reached = reached(roots)
         for one in self._reached:
-            if id(one) not in others and (undo := _kept(one)) is not None:
+            if id(one) not in others and (undo := _kept(one, most)) is not None:
                 self._undo.append(undo)
 
     def restore(self) -> None:
@@ -161,8 +161,8 @@ def _same(one: Iterable[Any], other: Iterable[Any]) -> bool:
     return all(a is b for a, b in zip(one, other))
 
 
-def _kept(one: Any) -> Callable[[], None] | None:
-    """The function that puts the state of an object back; `None` where it has none."""
+def _kept(one: Any, most: int) -> Callable[[], None] | None:
+    """The function that puts the state of an object back; `None` where it has none, or more numbers than that."""
     torch: Any = sys.modules.get("torch")
     if isinstance(one, dict):
         # Types of dictionaries with an order of their own keep it.
@@ -198,9 +198,9 @@ def _kept(one: Any) -> Callable[[], None] | None:
     if isinstance(one, types.FunctionType) and _is_own(one.__code__):
         return _variables(one)
     if isinstance(one, np.ndarray):
-        return _array(one) if one.flags.writeable and one.size <= _NUMBERS and one.dtype != object else None
+        return _array(one) if one.flags.writeable and one.size <= most and one.dtype != object else None
     if torch is not None and isinstance(one, torch.Tensor):
-        return _tensor(one) if one.numel() <= _NUMBERS and type(one) is not torch.nn.parameter.UninitializedParameter else None
+        return _tensor(one) if one.numel() <= most and type(one) is not torch.nn.parameter.UninitializedParameter else None
     return _generator(one)
 
 

@@ -17,7 +17,7 @@ from .. import _learner
 from .._columns import ordered
 from .._learner import Given, Outputs, Rows, Silo, Split, Tensor, Training, Update
 from .._notes import note
-from .._reach import Traces, generators, seed_all
+from .._reach import FEW, Traces, generators, seed_all
 from .._shelf import Kept, Shelf
 from .._tensors import Arrays
 from .._turn import alone, seed_torch, seeded, turn
@@ -34,7 +34,7 @@ from ._made_up import MEANS, computed, dimensions, made_up, sizes
 from ._measure import Measuring, batch_loss, counts, row_by_row
 from ._names import names_of
 from ._rest import give_back, is_large, laid_down, taken_up
-from ._rows import check_order, count_of, data_of, first_of, in_order, is_batch, targets_in
+from ._rows import check_order, count_of, data_of, first_of, in_order, is_batch, steps_of, targets_in
 from ._state import NORMS, check_whole, exact, put, role, state_of
 from ._steps import How, MakeOptimiser, MakeScheduler, Step, Steps
 from ._survival import gives_times
@@ -169,8 +169,9 @@ class Learner(_learner.Learner):
         }
         #: Whether the rows of a part are tensors of all of them.
         self._whole = {part: is_batch(data) for part, data in self._parts.items()}
+        self._begun = False
         # Such are in order, and nothing is drawn for them.
-        with nullcontext() if all(data is None or self._whole[part] for part, data in self._parts.items()) else alone():
+        with nullcontext() if self._loaders() == [] else alone(), self._unread():
             ordered_parts = {part: in_order(part, data) for part, data in self._parts.items()}
         self._in_order = {part: data for part, (data, _) in ordered_parts.items()}
         #: Whether the loader draws other rows in every epoch: a silo then weighs all rows of its data set.
@@ -190,7 +191,8 @@ class Learner(_learner.Learner):
         self._roots = [self.model, loss, forward, metrics]
         traces = Traces(self._roots)
         try:
-            looked = self._look(shared, buffers)
+            with self._unread():
+                looked = self._look(shared, buffers)
         finally:
             traces.restore()
         self._moving = looked.moving
@@ -219,16 +221,31 @@ class Learner(_learner.Learner):
         self._last: Arrays | None = None
         layer = {name: layers.get(mine.rpartition(".")[0]) for name, mine in self._names.items()}
         self._drawn = {name: in_layer(layer[name], mine in self._held.parameters(), state[mine]) for name, mine in self._names.items()}
-        self._begun = False
         drawing = [*traces.generators(), *generators(self._parts.values())]
         self._generators = list({id(one): one for one in drawing}.values())
         if self._given is None:
             try:
-                with alone():
+                with alone(), self._unread():
                     self._try()
                     for part in ("validation", "test"):
                         check_order(part, self._in_order[part], self._begin)
             finally:
+                traces.restore()
+
+    def _loaders(self) -> list[Any]:
+        """Rows that are not tensors of all of them."""
+        return [data for part, data in self._parts.items() if data is not None and not self._whole[part]]
+
+    @contextmanager
+    def _unread(self, always: bool = False) -> Iterator[None]:
+        """Puts back what loaders, samplers and data sets keep besides rows, such as a count of epochs or what they have
+        read: before the first training nobody has read rows in a plain loop. `always` also afterwards."""
+        loaders = self._loaders() if always or not self._begun else []
+        traces = Traces(loaders, most=FEW) if loaders else None
+        try:
+            yield
+        finally:
+            if traces is not None:
                 traces.restore()
 
     def _look(self, shared: Shared, buffers: Sequence[str]) -> Looked:
@@ -375,7 +392,8 @@ class Learner(_learner.Learner):
 
     def rows(self) -> Rows:
         if self._counted is None:
-            self._counted = Rows(**{part: count_of(data, self._count) for part, data in self._in_order.items()})
+            with self._unread(always=True):
+                self._counted = Rows(**{part: count_of(data, self._count) for part, data in self._in_order.items()})
         return self._counted
 
     def _count(self, batch: Batch) -> int:
@@ -422,22 +440,6 @@ class Learner(_learner.Learner):
         norms = (module for module in self.model.modules() if isinstance(module, _BATCH_NORMS))
         return self._two or any(module.training for module in norms)
 
-    def _steps(self, training: Training) -> int:
-        rows = self._all("train")
-        data: Any = self._parts["train"]
-        try:
-            if rows is not None:
-                count = len(next(leaves(rows)))
-                size = training.batch or count
-                steps = math.ceil(count / size)
-            else:
-                steps, size = len(data), getattr(data, "batch_size", None) or 0
-                count = len(getattr(data, "sampler", ())) if size and not data.drop_last else 0
-        except (TypeError, AttributeError):
-            return 0
-        joined = steps > 1 and size > 1 and count % size == 1 and self._joins()
-        return training.epochs * (steps - joined)
-
     # Training and measuring.
 
     def _set(self, model: Arrays) -> None:
@@ -472,7 +474,7 @@ class Learner(_learner.Learner):
             norm.eval()
         trained = self._trained()
         taking = Steps(self._how, self.model, trained, training, self._keep, self.device)
-        steps, step, mean = self._steps(training), 0, math.nan
+        steps, step, mean = steps_of(self._all("train"), self._parts["train"], training, self._joins), 0, math.nan
         for _ in range(training.epochs):
             total, told, count = 0.0, 0, 0
             for batch in self._batches("train", training.batch, order):
@@ -564,7 +566,7 @@ class Learner(_learner.Learner):
     def _measuring(self, model: Arrays) -> Iterator[None]:
         """Loads a model to be measured; what it draws is the same every time. Before the first training, what this leaves
         behind in the module and around it is put back: a plain loop would not have measured yet."""
-        with turn(), seeded(0), torch.no_grad():
+        with turn(), seeded(0), torch.no_grad(), self._unread():
             traces = None if self._begun else Traces(self._roots, without=[*self.model.parameters(), *self.model.buffers()])
             try:
                 self._asked(0)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, cast
 
 import numpy as np
 import torch
 
+from .._learner import Training
 from ._batches import TARGETS, last_joined, leaves, picked, rows_of_batch
 from ._types import Refused
 
@@ -189,3 +191,20 @@ def targets_in(data: Any) -> torch.Tensor | None:
         data = [data[key] for key in TARGETS if key in data]
     found = data[-1] if len(data) else None
     return found if isinstance(found, torch.Tensor) else None
+
+
+def steps_of(rows: Any, data: Any, training: Training, joins: Callable[[], bool]) -> int:
+    """How many batches a training on these rows has, or with these `data` where rows are not tensors of all of them; 0
+    where that is not known. `joins` says whether a last batch of one row joins the one before."""
+    try:
+        if rows is not None:
+            count = len(next(leaves(rows)))
+            size = training.batch or count
+            steps = math.ceil(count / size)
+        else:
+            steps, size = len(data), getattr(data, "batch_size", None) or 0
+            count = len(getattr(data, "sampler", ())) if size and not data.drop_last else 0
+    except (TypeError, AttributeError):
+        return 0
+    joined = steps > 1 and size > 1 and count % size == 1 and joins()
+    return training.epochs * (steps - joined)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, cast
@@ -77,11 +78,21 @@ class Steps:
             self.optimiser = how.optimiser(model, training)
             if not isinstance(self.optimiser, torch.optim.Optimizer):
                 raise ValueError(f"`optimiser` gave {type(self.optimiser).__name__}, it must give a torch.optim.Optimizer")
+            if how.step is None and _needs(self.optimiser):
+                raise ValueError(
+                    f"{type(self.optimiser).__name__} takes steps with a function that computes the loss anew, and one loss is "
+                    "computed for each batch: give another optimiser, or derive from `rota.Learner` and train in your own `train`"
+                )
             note(
                 f"this silo trains with {type(self.optimiser).__name__} of its own, and not with the agreed {training.optimiser}, of "
                 "which it has what it takes from `training`, such as `training.rate`"
             )
         self._schedule = None if how.scheduler is None else how.scheduler(cast(torch.optim.Optimizer, self.optimiser), training)
+        if how.scheduler is not None and (not callable(getattr(self._schedule, "step", None)) or _needs(self._schedule)):
+            raise ValueError(
+                f"`scheduler` gave {type(self._schedule).__name__}, and it goes on after every step, by `step()` alone: give one "
+                "such as ExponentialLR or OneCycleLR; what is decided by a measured loss can be done in a `step` of your own"
+            )
         self._terms = terms_of(trained, training.modifier, device)
         self._waiting = 0
         #: Steps of the optimiser so far.
@@ -128,3 +139,13 @@ class Steps:
     def personal(self) -> dict[str, Any]:
         """The state of the optimiser, where it goes on."""
         return state_of_optimiser(cast(torch.optim.Optimizer, self.optimiser), self._trained, self._keep)
+
+
+def _needs(one: Any) -> bool:
+    """Whether the method `step` of an optimiser or a schedule must be given something."""
+    try:
+        parameters = inspect.signature(one.step).parameters.values()
+    except (TypeError, ValueError):
+        return False
+    kinds = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    return any(found.default is found.empty and found.kind not in kinds for found in parameters)
