@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from . import _learner
 from ._columns import ordered
+from ._linear_rows import as_numbers, check_sizes, check_steps, features, has_rate, instead_of, targets
 from ._notes import note
 from ._pipelines import dense, scaled, taken_apart
 from ._learner import Outputs, Rows, Split, Tensor, Training, Update
@@ -135,13 +136,16 @@ class Learner(_learner.Learner):
         train, self._columns = ordered("train", train, silo.columns if silo is not None else [])
         test, validation = (ordered(name, part, self._columns)[0] for name, part in (("test", test), ("validation", validation)))
         parts = {"train": train, "test": test, "validation": validation}
-        self._parts = {name: self._part(part) for name, part in parts.items() if part is not None}
+        self._parts = {name: self._part(name, part) for name, part in parts.items() if part is not None}
+        check_sizes(self._parts)
+        for one in check_steps(estimator):
+            note(one)
         x, y = self._parts["train"]
         self._features = x.shape[1]
         self._links = _links(estimator)
         if self._scalers:
-            # What is no scaler is refused before anything else.
-            scaled(self._scalers, x)
+            # What is no scaler is refused before anything else, also where other rows show it.
+            scaled(self._scalers, x, [found for found, _ in self._parts.values()])
             note("each silo scales columns by its own rows; the model travels on the scale of the rows as they are given")
         if self._classes is None:
             self._outputs = y.shape[1] if y.ndim == 2 else 1
@@ -220,29 +224,18 @@ class Learner(_learner.Learner):
         if not agrees:
             raise TypeError(
                 f"{type(self._estimator).__name__} is no linear model whose `coef_` and `intercept_` can be averaged: "
-                f"use one such as LogisticRegression, Ridge or SGDClassifier, or rota.FunctionLearner{why}"
+                f"use one such as LogisticRegression, Ridge or SGDClassifier, or rota.FunctionLearner{instead_of(self._estimator)}{why}"
             )
 
-    def _part(self, part: Part) -> tuple[Any, Any]:
+    def _part(self, name: str, part: Part) -> tuple[Any, Any]:
         if len(part) != 2:
             raise ValueError("held-out rows have no weights: metrics count every row once; give (x, y)")
-        # Rows are drawn by their places, for which a matrix is sparse by rows.
-        if hasattr(part[0], "tocsr"):
-            from scipy.sparse import csr_matrix
-
-            # Older versions of scikit-learn do not know the sparse arrays of SciPy.
-            x = csr_matrix(part[0], dtype=np.float64)
-        else:
-            x = np.asarray(part[0], dtype=np.float64)
-        y = dense(part[1])
-        if x.ndim == 2:
-            _check_columns("column {} of the features", x)
-        if y.ndim == 2 and y.shape[1] == 1:
-            y = y[:, 0]
+        x, y = features(name, part[0]), targets(name, part[1])
+        _check_columns("column {} of the features", x)
         if y.ndim > (1 if self._classes is not None else 2):
             raise ValueError(f"targets have the shape {y.shape}: give one class for each row, or for a regression one or more numbers")
         if self._classes is None:
-            y = y.astype(np.float64)
+            y = as_numbers(name, y)
             _check_columns("the target" if y.ndim == 1 else "target {}", y.reshape(len(y), -1))
             return x, y
         places = {value: place for place, value in enumerate(self._classes.tolist())}
@@ -286,7 +279,7 @@ class Learner(_learner.Learner):
                     "scikit-learn takes plain steps of SGD: agree on sgd without momentum and weight decay "
                     "(an estimator has a penalty of its own)"
                 )
-            settings |= {"eta0": training.rate, "learning_rate": "constant"}
+            settings |= {"eta0": training.rate, "learning_rate": "constant"} if has_rate(known) else {}
         elif "warm_start" in known:
             # Means may not be zero or less, which they are at a start of zeros without the exponential.
             settings["warm_start"] = self._links is None or self._links[1] or self._links[0] <= 0
