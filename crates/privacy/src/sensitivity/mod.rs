@@ -26,6 +26,10 @@
 //! fixed order of additions, whatever the batch, the place in it and the number of threads. If a last bit
 //! depended on the batch, one unit more would tip roundings of many others.
 //!
+//! **Numbers that repeat are rounded alike.** A gradient of a model has other digits in every row, and errors of rounding
+//! cancel in the sum. The numbers of a question may be the same in thousands of rows, and then they add up. So sums of
+//! questions have 2^20 steps in C ([`Sensitivity::fine`]): the sum of n rows is off by n·C/2^21 at most, and Δ is 2^20 + √d/2.
+//!
 //! # Sums of more units than agreed
 //!
 //! The number of units of a silo is agreed on, because the reach of a sum follows from it. A silo with more still
@@ -59,6 +63,9 @@ pub const MOST_COORDINATES: u64 = 1 << 32;
 /// Steps in the norm C of short vectors.
 const FEWEST_STEPS: u64 = 1 << 10;
 
+/// Steps in the norm C where many units have the same numbers.
+const FINE_STEPS: u64 = 1 << 20;
+
 /// Bits after the point of 4Δ² where it is irrational.
 const BITS: u32 = 24;
 
@@ -74,6 +81,8 @@ enum Steps {
     Whole(u64),
     /// 50·√d.
     Root,
+    /// 2^20, whatever d is.
+    Fine,
 }
 
 /// L and Δ for vectors of d coordinates, see the [module](self).
@@ -103,6 +112,19 @@ impl Sensitivity {
         Ok(Self { dimension, steps })
     }
 
+    /// For vectors of `dimension` coordinates of which many units have the same numbers, with 2^20 steps in the norm C.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::new`].
+    pub fn fine(dimension: u64) -> Result<Self, DimensionError> {
+        let steps = Steps::Fine;
+        Self::new(dimension).map(|sensitivity| Self {
+            steps,
+            ..sensitivity
+        })
+    }
+
     /// With another L, to show what depends on it.
     #[cfg(test)]
     fn with_steps(dimension: u64, steps: u64) -> Self {
@@ -120,6 +142,7 @@ impl Sensitivity {
         match self.steps {
             Steps::Whole(steps) => steps as f64,
             Steps::Root => 50.0 * (self.dimension as f64).sqrt(),
+            Steps::Fine => FINE_STEPS as f64,
         }
     }
 
@@ -136,11 +159,9 @@ impl Sensitivity {
     /// Returns whether integers with this sum of squares have at most norm Δ. Exact.
     pub fn holds(self, squares: u128) -> bool {
         let most = match self.steps {
-            Steps::Whole(steps) => {
-                let (rational, root) = self.parts(steps, 0);
-                rational + root.isqrt()
-            }
+            Steps::Whole(steps) => self.square_of_steps(steps),
             Steps::Root => self.square_of_root(),
+            Steps::Fine => self.square_of_steps(FINE_STEPS),
         };
         squares
             .checked_mul(4)
@@ -157,7 +178,15 @@ impl Sensitivity {
                 (rational + floor + u128::from(floor * floor < root), BITS)
             }
             Steps::Root => (self.square_of_root(), 0),
+            // No bit after the point: 4Δ² is beyond 2^42 already.
+            Steps::Fine => (self.square_of_steps(FINE_STEPS) + 1, 0),
         }
+    }
+
+    /// 4Δ² for so many steps, rounded down.
+    fn square_of_steps(self, steps: u64) -> u128 {
+        let (rational, root) = self.parts(steps, 0);
+        rational + root.isqrt()
     }
 
     /// 4Δ²·2^bits = rational + √root: 4·(L + √d/2)² = 4L² + d + √(16·L²·d).

@@ -416,3 +416,46 @@ fn numbers_out_of_range_are_refused_with_a_sentence() {
         assert_eq!(error, Err(expected));
     }
 }
+
+#[test]
+fn numbers_that_repeat_are_rounded_finely_for_questions() {
+    for dimension in [1_u64, 7, 14, 1000, 20_000, MOST_COORDINATES] {
+        let sensitivity = Sensitivity::fine(dimension).unwrap();
+        assert_eq!(sensitivity.steps(), (1_u64 << 20) as f64);
+        // (2Δ)² = 4·L² + d + 4·L·√d, in integers.
+        let (steps, dimension) = (1_u128 << 20, u128::from(dimension));
+        let most = (4 * steps * steps + dimension + (16 * steps * steps * dimension).isqrt()) / 4;
+        assert!(
+            sensitivity.holds(most) && !sensitivity.holds(most + 1),
+            "{dimension}"
+        );
+        let (upper, bits) = sensitivity.four_squares();
+        assert!(
+            upper >> bits > 4 * most && upper >> bits <= 4 * most + 5,
+            "{dimension}"
+        );
+    }
+    // A third of the norm in 100,000 rows: 1024 steps are off by more than 30, 2^20 by less than 0.05.
+    let off = |sensitivity: Sensitivity| {
+        let mut sum = [0];
+        let clip = clip(sensitivity);
+        (0..100_000).for_each(|_| {
+            clip.add(&[1.0 / 3.0], &mut sum).unwrap();
+        });
+        (sum[0] as f64 * clip.step() - 100_000.0 / 3.0).abs()
+    };
+    assert!(off(Sensitivity::new(1).unwrap()) > 30.0);
+    assert!(off(Sensitivity::fine(1).unwrap()) < 0.05);
+    assert!(Sensitivity::fine(0).is_err());
+}
+
+proptest! {
+    #[test]
+    fn no_unit_exceeds_delta_in_fine_steps(seed: u64, dimension in 1_usize..40, scale in 0.0..3.0_f64) {
+        let sensitivity = Sensitivity::fine(dimension as u64).unwrap();
+        let mut random = TestRandom(seed);
+        let unit: Vec<f64> = (0..dimension).map(|_| random.number() * scale).collect();
+        let squares = change(RoundingRule::EachByItself, clip(sensitivity), &[unit]);
+        prop_assert!(sensitivity.holds(squares));
+    }
+}
