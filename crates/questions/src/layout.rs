@@ -163,6 +163,13 @@ impl DecodedSum {
         &[]
     }
 
+    /// The step in which the numbers of a block are encoded; 0 where the layout has no such block.
+    pub(crate) fn step(&self, name: &str) -> f64 {
+        let mut blocks = self.layout.blocks.iter();
+        let block = blocks.find(|block| block.name == name);
+        block.map_or(0.0, |block| power(block.exponent - BITS.cast_signed()))
+    }
+
     /// The only number of a block; 0 where the layout has no such block.
     pub fn one(&self, name: &str) -> f64 {
         self.block(name).first().copied().unwrap_or_default()

@@ -24,6 +24,11 @@ const FIRST: f64 = 0.1;
 const LEAST: f64 = 1e-4;
 /// Variances change by at most this factor a round.
 const FACTOR: f64 = 16.0;
+/// A variance relative to its error below which it is moved by steps and not by factors: near 0 a factor hardly changes the
+/// likelihood.
+const NEAR: f64 = 0.15;
+/// The least part of a step that is taken.
+const DAMPED: f64 = 1.0 / 64.0;
 
 /// A linear mixed model with a random intercept for each site.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -49,6 +54,8 @@ pub struct MixedFitProgress {
     information: Option<Symmetric>,
     /// Of each variance: twice the exponent of its factor, and whether it was too small.
     powers: Vec<(u32, bool)>,
+    /// Of each variance: the part of a step that is taken.
+    damping: Vec<f64>,
     rounds: usize,
 }
 
@@ -79,6 +86,16 @@ pub struct MixedOutcome {
 }
 
 impl MixedOutcome {
+    /// The terms whose coefficients were allowed to differ between sites and do not: the fit is at the boundary of the
+    /// variances, which lme4 calls singular.
+    pub fn singular(&self) -> Vec<&str> {
+        let none = self
+            .coefficients
+            .iter()
+            .filter(|one| one.deviation == Some(0.0));
+        none.map(|one| one.term.as_str()).collect()
+    }
+
     /// The part of the variance that is between sites, of rows in the middle of all agreed ranges.
     pub fn intraclass(&self) -> f64 {
         let deviation = self
@@ -134,6 +151,7 @@ impl SumKind for Mixed {
         Ok(MixedFitProgress {
             mean: vec![0.0; self.width()],
             powers: vec![(0, false); self.width()],
+            damping: vec![1.0; self.width()],
             variances,
             residual: 1.0,
             information: None,
@@ -335,6 +353,11 @@ impl Mixed {
         }
         let mut next = progress.clone();
         let mut longest = 0.0_f64;
+        // Before the first sum there were no terms with its inverse, and where it is of other variances a sum may tell
+        // nothing of these.
+        let first = progress.information.is_none();
+        let mut told = !first;
+        let rounding = 2.0 * sites * sum.step("squared score");
         for at in 0..p {
             let step = step[at].clamp(-2.0, 2.0);
             next.mean[at] += step;
@@ -344,8 +367,10 @@ impl Mixed {
                 continue;
             }
             let expected = before * information.at(at, at) - sum.block("explained")[at];
+            let squares = sum.block("squared score")[at];
+            told &= expected > 0.0;
             let ratio = if expected > 0.0 {
-                sum.block("squared score")[at] / expected
+                squares / expected
             } else {
                 1.0
             };
@@ -357,34 +382,47 @@ impl Mixed {
                 power => (power / 2).max(1),
             };
             next.powers[at] = (power, above);
-            let factor = (0..power).fold(1.0, |product, _| product * ratio.max(0.0).sqrt());
-            let after = before * factor.clamp(1.0 / FACTOR, FACTOR);
             let error = information.at(at, at) / sites;
+            let after = if !first && (squares - expected).abs() <= rounding {
+                before
+            } else if !first && expected > 0.0 && before * error < NEAR {
+                let damping = progress.damping[at];
+                let damping = if above == was_above {
+                    (1.5 * damping).min(1.0)
+                } else {
+                    (0.5 * damping).max(DAMPED)
+                };
+                next.damping[at] = damping;
+                before + damping * (ratio - 1.0) / error
+            } else {
+                let factor = (0..power).fold(1.0, |product, _| product * ratio.max(0.0).sqrt());
+                before * factor
+            };
+            let after = after.clamp(before / FACTOR, before * FACTOR);
             next.variances[at] = if after * error < LEAST { 0.0 } else { after };
             longest = longest
                 .max((next.variances[at].sqrt() - before.sqrt()).abs() * error.max(0.0).sqrt());
         }
         let left = rows - freedom - trace;
+        told &= left > 0.0;
         let found = if left > 0.0 {
             residuals / left
         } else {
             progress.residual
         };
-        if found <= 0.0 || !found.is_finite() {
+        if residuals <= 2.0 * sites * sum.step("residuals") || !found.is_finite() {
             return Err(QuestionStopped::Other(
                 "the outcome is determined by the terms: there is no residual".to_owned(),
             ));
         }
         next.residual = found.clamp(progress.residual / FACTOR, progress.residual * FACTOR);
         longest = longest.max((next.residual / progress.residual - 1.0).abs());
-        // Before the first sum there were no terms with its inverse.
-        let first = progress.information.is_none();
         next.information = Some(information);
         next.rounds += 1;
         if next.rounds >= ROUNDS {
             return Err(QuestionStopped::NoConvergence(ROUNDS));
         }
-        Ok((next, longest < SHORT && !first))
+        Ok((next, longest < SHORT && told))
     }
 
     fn outcome(

@@ -332,6 +332,14 @@ pub(super) fn mixed(found: &MixedOutcome) -> [PrintedTable; 2] {
     sheet
         .notes
         .push("the intercept is the outcome in the middle of all agreed ranges".to_owned());
+    let singular = found.singular();
+    if !singular.is_empty() {
+        sheet.notes.push(format!(
+            "sites do not differ in {} by more than chance explains: the variance between them is 0, at the boundary of the \
+             fit (lme4: singular)",
+            singular.join(", ")
+        ));
+    }
     let columns = [
         ("rows", "rows"),
         ("sites", "sites"),
