@@ -3,10 +3,9 @@
 use std::path::Path;
 
 use agreement::{AgreedQuestion, Agreement, QuestionStage};
-use methods::strategy::{Memory, QuestionState, REFUSAL_RULES, answer_size};
-use privacy::masks::CHECKS;
-use questions::outcome::{PrintedTable, sheets};
-use questions::{FederatedQuestion, QuestionMode};
+use methods::strategy::{Memory, QuestionState};
+use questions::FederatedQuestion;
+use questions::outcome::{PrintedTable, said_of_noise, sheets};
 
 use super::certificate::AnswerCertificate;
 use super::page::AnswerCost;
@@ -32,8 +31,10 @@ pub(crate) struct FoundAnswer {
     pub(crate) question: FederatedQuestion,
     /// Numbers that its rounds have opened so far.
     pub(crate) opened: AnswerCost,
-    /// Number of sites that refused by each rule, as sentences.
+    /// Number of sites that refused by each rule, as sentences without a name.
     pub(crate) refused: Vec<String>,
+    /// Number of sites that refused.
+    pub(crate) refusing: u64,
     /// Stage that it has reached.
     pub(crate) stage: QuestionStage,
     /// The answer as tables, with small cells suppressed; empty where there is none.
@@ -73,12 +74,13 @@ pub(crate) fn answered(
     known.find(is_done).map(|(at, _)| at + 1)
 }
 
-/// Returns what noise of this standard deviation does to an answer.
-fn said_of_noise(deviation: f64) -> String {
-    format!(
-        "every count of the last round has noise with a standard deviation of {deviation:.2}, and sums of values scaled to ±1 have as much: \
-         counts may be negative, and intervals are of chance alone"
-    )
+/// Sentences about the sites that refused, in a federation with so many groups.
+fn refused(state: &QuestionState, groups: usize) -> Vec<String> {
+    let mut said = AgreedQuestion::refusals(state);
+    if groups > 1 && !said.is_empty() {
+        said.push("the other sites of its group, whose sum tells nothing then".to_owned());
+    }
+    said
 }
 
 impl FoundAnswers {
@@ -103,7 +105,7 @@ impl FoundAnswers {
                 } => {
                     let mut tables = sheets(&question, counts, outcome);
                     let noise = agreed.noise(privacy, &of.opened, counts.sites);
-                    let said = noise.map(said_of_noise);
+                    let said = noise.map(|noise| said_of_noise(outcome, noise));
                     if let Some(last) = tables.last_mut() {
                         last.notes.extend(said);
                     }
@@ -111,13 +113,15 @@ impl FoundAnswers {
                 }
                 QuestionStage::Open { .. } | QuestionStage::Stopped { .. } => Vec::new(),
             };
+            let groups = question.groups;
             FoundAnswer {
                 number: at + 1,
                 reason: agreed.reason.clone(),
                 kind: question.kind.name(),
-                opened: cost(&of, question.mode),
+                opened: AnswerCost::of(question.mode, of.opened.iter().map(Vec::len)),
                 question,
-                refused: AgreedQuestion::refusals(&of),
+                refusing: of.refused.iter().sum(),
+                refused: refused(&of, groups),
                 stage,
                 tables,
             }
@@ -126,24 +130,5 @@ impl FoundAnswers {
             answers: answers.collect(),
             certificate: AnswerCertificate::of(round, agreement),
         })
-    }
-}
-
-/// Bytes of a word of a masked vector.
-const WORD: u64 = 8;
-
-/// Returns what the rounds of a question have opened, and what a site sent for it: where sums alone are opened its masked
-/// vectors, without the keys and shares of the masks.
-fn cost(state: &QuestionState, mode: QuestionMode) -> AnswerCost {
-    let sums = state.opened.iter();
-    let sent = |numbers: usize| match mode {
-        QuestionMode::Clear => answer_size(numbers),
-        QuestionMode::Masked => WORD * (numbers + REFUSAL_RULES + CHECKS) as u64,
-        QuestionMode::Noised => WORD * (numbers + CHECKS) as u64,
-    };
-    AnswerCost {
-        rounds: state.opened.len(),
-        numbers: sums.clone().map(|sum| sum.len() as u64).sum(),
-        bytes: sums.map(|sum| sent(sum.len())).sum(),
     }
 }

@@ -3,14 +3,15 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-use agreement::Agreement;
-use methods::learner::{Answers, LearnError, OwnAnswer};
+use agreement::{Agreement, summed_with};
+use methods::learner::{Answers, LearnError, OpenedSums, OwnAnswer};
 use protocol::SecretKey;
-use questions::disclosure::{AnswerRecord, AnswerRules};
+use questions::disclosure::{AnswerRecord, AnswerRules, OpenedBefore};
 use questions::table::RowTable;
 use questions::{
     FederatedQuestion, QuestionProgress, QuestionReplay, RefusalRule, SiteRefusal, Step,
 };
+use silo::rounds::authors_pseudonym;
 use task::data::{Format, OwnRows, RowsFile};
 
 use super::tables::{SiteFiles, numbers_of, of_files};
@@ -34,6 +35,8 @@ pub(crate) struct SiteAnswers {
     beside: PathBuf,
     /// Pseudonyms follow from it, so that nobody else can tell whose they are.
     secret: [u8; SECRET],
+    /// The pseudonym of the group whose sums it is in; none where there are no groups.
+    group: Option<u64>,
     /// Answers are counted one after the other.
     counting: Mutex<()>,
 }
@@ -83,6 +86,7 @@ impl SiteAnswers {
             rules,
             beside: folder_of(identity).to_owned(),
             secret: blake3::derive_key(PSEUDONYMS, &key.to_bytes()),
+            group: own_group(agreement, key),
             counting: Mutex::new(()),
         })
     }
@@ -102,7 +106,8 @@ impl SiteAnswers {
         Ok(store::keep_file(&self.beside, RECORD, &bytes)?)
     }
 
-    fn computed(&self, asked: &QuestionReplay, opened: &[Vec<u64>]) -> Result<OwnAnswer, String> {
+    fn computed(&self, asked: &QuestionReplay, of: OpenedSums<'_>) -> Result<OwnAnswer, String> {
+        let opened = of.sums;
         let progress = match asked.after(opened) {
             Ok(Step::Next(progress)) => progress,
             Ok(Step::Done(_) | Step::Stopped(_)) => return Err("the question is over".into()),
@@ -110,10 +115,20 @@ impl SiteAnswers {
         };
         let _counting = self.counting.lock().unwrap_or_else(PoisonError::into_inner);
         let mut record = self.read_record().map_err(|error| error.to_string())?;
-        let before = opened.iter().map(|sum| sum.len() as u64).sum();
+        let numbers = opened.iter().map(|sum| sum.len() as u64).sum();
+        let own = of.groups.iter().find(|(by, _)| Some(*by) == self.group);
+        if own.is_none() && !of.groups.is_empty() {
+            // Its group is in none of the sums, and would open numbers for nothing.
+            return Ok(OwnAnswer::Refused(RefusalRule::Numbers.number()));
+        }
+        let group = own.map(|(_, sum)| asked.question().counts_of(sum));
+        let before = OpenedBefore {
+            numbers,
+            group: group.transpose().map_err(|error| error.to_string())?,
+        };
         match self.allowed(&record, asked.question(), (&progress, before)) {
             Ok(words) => {
-                record.begin(asked.question(), &self.table, before + words.len() as u64);
+                record.begin(asked.question(), &self.table, numbers + words.len() as u64);
                 let written = self.write_record(&record);
                 written.map_err(|error| error.to_string())?;
                 Ok(OwnAnswer::Numbers(words))
@@ -159,7 +174,7 @@ impl SiteAnswers {
         &self,
         record: &AnswerRecord,
         question: &FederatedQuestion,
-        (progress, before): (&QuestionProgress, u64),
+        (progress, before): (&QuestionProgress, OpenedBefore),
     ) -> Result<Vec<u64>, SiteRefusal> {
         record.check(question, &self.table, &self.rules)?;
         record.check_round(question, &self.table, &self.rules, progress, before)?;
@@ -168,6 +183,12 @@ impl SiteAnswers {
         let layout = layout.map_err(|error| SiteRefusal::Rows(error.to_string()))?;
         layout.encode(&numbers)
     }
+}
+
+/// The pseudonym of the group that an institution with this key is in.
+fn own_group(agreement: &Agreement, key: &SecretKey) -> Option<u64> {
+    let names = summed_with(&agreement.epoch, &key.public());
+    (!names.is_empty()).then(|| authors_pseudonym(names.into_iter()))
 }
 
 impl Answers for SiteAnswers {
@@ -180,7 +201,7 @@ impl Answers for SiteAnswers {
         u64::from_le_bytes(first)
     }
 
-    fn answer(&self, question: usize, opened: &[Vec<u64>]) -> Result<OwnAnswer, LearnError> {
+    fn answer(&self, question: usize, opened: OpenedSums<'_>) -> Result<OwnAnswer, LearnError> {
         let asked = self.questions.get(question);
         let asked = asked.ok_or_else(|| LearnError::Failed("there is no such question".into()))?;
         self.computed(asked, opened).map_err(LearnError::Failed)

@@ -5,7 +5,7 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use agreement::{
-    AgreedQuestion, SchemaAnswers, SchemaQuestions, SettledSchema, read_configuration,
+    AgreedQuestion, Mode, SchemaAnswers, SchemaQuestions, SettledSchema, read_configuration,
     schema_questions, settled, with_schema,
 };
 use formatting::numbers;
@@ -124,7 +124,10 @@ impl DescribedFile {
                 .map_err(|error: toml::de::Error| failed(&self.path, &error.to_string()))?,
             None => Vec::new(),
         };
-        let taken: u64 = asked.iter().map(AgreedQuestion::most_rounds).sum();
+        let mode = table.get("privacy").and_then(|privacy| privacy.get("mode"));
+        let mode = mode.and_then(|mode| mode.clone().try_into().ok());
+        let mode = mode.unwrap_or(Mode::Clear).of_questions();
+        let taken: u64 = asked.iter().map(|one| one.most_rounds(mode)).sum();
         if let Some(Value::Integer(rounds)) = table.get_mut("rounds") {
             *rounds = rounds.saturating_sub_unsigned(taken).max(1);
         }

@@ -1,6 +1,6 @@
 //! An agreement in words, for those who sign it.
 
-use agreement::{Agreement, DeltaDoubt, Draft, confusing};
+use agreement::{Agreement, DeltaDoubt, Draft, Mode, confusing};
 use methods::strategy::StrategyConfig;
 use protocol::Roster;
 use protocol::parameters::{Rotation, Verification};
@@ -58,12 +58,13 @@ pub fn words_for(agreement: &Agreement, own: &OwnSide) -> Vec<String> {
         agreement.strategy_config.name(),
         rounds,
     ));
+    let mode = Mode::of(&epoch.protocol.privacy).of_questions();
     for (at, question) in agreement.questions.iter().enumerate() {
         lines.push(format!(
             "  answering question {} ({}) before, in at most {}: {}",
             at + 1,
             question.kind(),
-            numbers::plural(question.most_rounds() as usize, "round"),
+            numbers::plural(question.most_rounds(mode) as usize, "round"),
             numbers::plain(&question.reason)
         ));
     }

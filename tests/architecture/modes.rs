@@ -32,7 +32,7 @@ const MODES: [(&str, &str); 26] = [
         "what all agreed rounds cost",
     ),
     (
-        "crates/agreement/src/question.rs",
+        "crates/agreement/src/question/mod.rs",
         "whether questions can be answered, and who sees what",
     ),
     (
@@ -184,7 +184,7 @@ const SUMMANDS: [(&str, &str); 10] = [
         "what does not go with it",
     ),
     (
-        "crates/agreement/src/question.rs",
+        "crates/agreement/src/question/mod.rs",
         "whether questions can be asked beside it",
     ),
     (

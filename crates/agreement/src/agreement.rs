@@ -18,7 +18,8 @@ use task::external::{Initial, StartFrom, TensorConfig};
 use crate::config_error::ConfigError;
 use crate::continues::{Continues, Seen};
 use crate::file::{
-    ContinuesTable, EntryNames, FederationFile, PrivacyTable, ProtocolTable, SiloTable, StatusFor,
+    ContinuesTable, EntryNames, FederationFile, Mode, PrivacyTable, ProtocolTable, SiloTable,
+    StatusFor,
 };
 use crate::privacy;
 use crate::question::{AgreedQuestion, learning_rounds, with_questions};
@@ -142,7 +143,9 @@ impl Agreement {
         // A model that is continued has its scale already.
         raw.strategy.standardise = raw.task.common_scale() && continues.is_none();
         raw.strategy.scale_agreed = raw.task.common_scale() && continues.is_some();
-        let learning = learning_rounds(raw.rounds, &raw.question);
+        let mode = raw.privacy.as_ref().map_or(Mode::Clear, |table| table.mode);
+        let mode = mode.of_questions();
+        let learning = learning_rounds(raw.rounds, &raw.question, mode);
         raw.strategy.set_rounds(learning.unwrap_or(raw.rounds));
         let strategy =
             build(&raw.strategy, silos.len()).map_err(|error| strategy_error(source, &error))?;
@@ -204,7 +207,8 @@ impl Agreement {
     /// The rounds that learn: all but the most that its questions take.
     pub fn learning_rounds(&self) -> u64 {
         let rounds = self.epoch.protocol.rounds;
-        learning_rounds(rounds, &self.questions).unwrap_or(rounds)
+        let mode = Mode::of(&self.epoch.protocol.privacy).of_questions();
+        learning_rounds(rounds, &self.questions, mode).unwrap_or(rounds)
     }
 
     /// The text of the file; [`parse`](Self::parse) reads the same agreement from it.
@@ -377,8 +381,10 @@ fn check_questions(
             return wrong(&format!("question.{at}"), format!("is wrong: {error}"));
         }
     }
-    if learning_rounds(raw.rounds, &raw.question).is_none() {
-        let asked: u64 = raw.question.iter().map(AgreedQuestion::most_rounds).sum();
+    let mode = Mode::of(&epoch.protocol.privacy).of_questions();
+    if learning_rounds(raw.rounds, &raw.question, mode).is_none() {
+        let asked = raw.question.iter().map(|one| one.most_rounds(mode));
+        let asked: u64 = asked.sum();
         let what = format!(
             "must be more than {asked}, which the questions take at most: rounds that they do not take are left \
              out in the end"

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use methods::strategy::StrategyConfig;
 use protocol::parameters::{Privacy, RoundMode};
+use questions::QuestionMode;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use task::TaskConfig;
@@ -329,6 +330,15 @@ impl Mode {
             RoundMode::Clear | RoundMode::Named => Self::Clear,
             RoundMode::Masked(_) => Self::Masked,
             RoundMode::Noised(..) => Self::MaskedNoised,
+        }
+    }
+
+    /// The mode of questions in such a federation.
+    pub fn of_questions(self) -> QuestionMode {
+        match self {
+            Self::Clear => QuestionMode::Clear,
+            Self::Masked => QuestionMode::Masked,
+            Self::MaskedNoised => QuestionMode::Noised,
         }
     }
 

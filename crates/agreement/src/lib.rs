@@ -65,7 +65,7 @@ pub use invitation::{InForce, Invitation, TokenError};
 pub use policy::Routine;
 pub use privacy::{DeltaDoubt, MaskedTask, NOISED, NoisedSettings, PrivacyOf, bound, most_auc};
 pub use protocol_config::ProtocolConfig;
-pub use question::{AgreedQuestion, QuestionStage};
+pub use question::{AgreedQuestion, QuestionStage, bytes_of_round, summed_with};
 pub use renamed::current;
 pub use request::{JoinRequest, RequestError};
 pub use rotation::RotationName;

@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use questions::kinds::trees::Trees;
 use questions::table::RowTable;
-use questions::{AgreedColumns, FederatedQuestion, Kind, Outcome, ask, bytes};
+use questions::{AgreedColumns, FederatedQuestion, Kind, Outcome, ask};
 
 const SITES: usize = 10;
 const ROWS: usize = 1_000;
@@ -28,7 +28,12 @@ fn main() {
     let Ok(Outcome::Trees(found)) = asked.end else {
         panic!("the rows grow trees: {:?}", asked.end);
     };
-    let sent: usize = asked.rounds.iter().map(|round| bytes(&round.layout)).sum();
+    // Under masks: refusals and checks are 20 words more.
+    let sent = asked
+        .rounds
+        .iter()
+        .map(|round| 8 * (round.layout.len() + 20));
+    let sent: usize = sent.sum();
     let count = found.trees.len() as f64;
     let [first, last] = [&found.losses[0], &found.losses[found.trees.len()]];
     println!(

@@ -6,15 +6,6 @@ use crate::{
     FederatedQuestion, Kind, QuestionError, QuestionMode, QuestionProgress, Step, SumLayout,
 };
 
-/// Words that masked vectors have beside the numbers, and bytes of each.
-const CHECKS: usize = 4;
-const WORD: usize = 8;
-
-/// Bytes that a site sends in a round with these numbers.
-pub fn bytes(layout: &SumLayout) -> usize {
-    WORD * (layout.len() + CHECKS)
-}
-
 impl FederatedQuestion {
     /// The layouts of the first two rounds, which do not depend on rows. The first one opens counts.
     ///
@@ -31,11 +22,16 @@ impl FederatedQuestion {
         Ok([counts, self.layout(&next)?])
     }
 
-    /// Returns what each site computes and what is opened, in lines of text.
+    /// Returns what each site computes and what is opened, in lines of text. `bytes` says how many a site sends in this mode
+    /// in a round with so many numbers.
     ///
     /// # Errors
     /// If the question cannot be asked as it is written.
-    pub fn explain(&self) -> Result<String, QuestionError> {
+    pub fn explain(
+        &self,
+        bytes: &dyn Fn(QuestionMode, usize) -> u64,
+    ) -> Result<String, QuestionError> {
+        let bytes = |numbers| bytes(self.mode, numbers);
         let [counts, first] = self.first_layouts()?;
         let mut text = String::new();
         let filter: Vec<String> = self.filter.iter().map(ToString::to_string).collect();
@@ -45,19 +41,25 @@ impl FederatedQuestion {
             format!("rows with {}", filter.join(" and "))
         };
         let _ = writeln!(text, "Each site computes, from {rows} of its own:");
-        let _ = writeln!(text, "  round 1: {}", numbers(&counts));
+        let _ = writeln!(text, "  round 1: {}", numbers(&counts, &bytes));
         write_blocks(&mut text, &counts);
-        let _ = writeln!(text, "  round 2: {}", numbers(&first));
+        let _ = writeln!(text, "  round 2: {}", numbers(&first, &bytes));
         write_blocks(&mut text, &first);
         let _ = writeln!(text, "  {}", self.later_rounds());
         let opened = match self.mode {
+            QuestionMode::Masked if self.groups > 1 => format!(
+                "Opened is the sum of each of {} groups of sites, and no site's own numbers (mode secure-aggregation); the \
+                 answer follows from their total.",
+                self.groups
+            ),
             QuestionMode::Masked => {
-                "Opened is the sum over sites, and no site's own numbers (mode secure-aggregation)."
+                "Opened is the sum over sites, and no site's own numbers (mode secure-aggregation).".to_owned()
             }
-            QuestionMode::Clear => "Every member sees the numbers of every site (mode clear).",
+            QuestionMode::Clear => "Every member sees the numbers of every site (mode clear).".to_owned(),
             QuestionMode::Noised => {
                 "Opened is the sum over sites with the noise of each, and no site's own numbers (mode \
                  differential-privacy)."
+                    .to_owned()
             }
         };
         let _ = writeln!(text, "{opened}");
@@ -67,8 +69,18 @@ impl FederatedQuestion {
     fn later_rounds(&self) -> String {
         match &self.kind {
             Kind::Describe(_) | Kind::Crosstab(_) | Kind::Km(_) | Kind::Logrank(_) => "then the answer".to_owned(),
-            Kind::Correlate(_) => "round 3: the same sums around the opened means, and their products; then the answer".to_owned(),
+            Kind::Correlate(_) => match self.mode {
+                QuestionMode::Masked | QuestionMode::Clear => "round 3: the same sums around the opened means, and their products; then the answer".to_owned(),
+                QuestionMode::Noised => "round 3: sums of products of the values less the opened means; then the answer".to_owned(),
+            },
             Kind::Quantiles(_) => "then rounds of the same kind for the bins that hold a quantile".to_owned(),
+            Kind::Glm(glm) if self.mode == QuestionMode::Noised => match glm.noised_rounds() {
+                2 => "then the answer, with one intercept for all sites".to_owned(),
+                rounds => format!(
+                    "then rounds of the same kind, with new coefficients, {rounds} rounds in all; then the answer, with one \
+                     intercept for all sites"
+                ),
+            },
             Kind::Cox(_) | Kind::Glm(_) => {
                 "then rounds of the same kind, with new coefficients, until they are exact (25 at most), and one more for what \
                  else is asked of the fit"
@@ -100,10 +112,10 @@ impl FederatedQuestion {
 /// Counts that pass every limit.
 const MANY: f64 = 1e9;
 
-fn numbers(layout: &SumLayout) -> String {
+fn numbers(layout: &SumLayout, bytes: &dyn Fn(usize) -> u64) -> String {
     let count = layout.len();
     let plural = if count == 1 { "number" } else { "numbers" };
-    format!("{count} {plural} ({} bytes)", bytes(layout))
+    format!("{count} {plural} ({} bytes)", bytes(count))
 }
 
 fn write_blocks(text: &mut String, layout: &SumLayout) {
@@ -142,12 +154,16 @@ mod tests {
         let mut question =
             FederatedQuestion::new(Kind::Cox(cox), agreed(&[("a", [0.0, 1.0])], &[]));
         question.filter.push("a >= 0.5".parse().unwrap());
-        let text = question.explain().unwrap();
+        let bytes = |_: QuestionMode, numbers: usize| 10 * numbers as u64;
+        let text = question.explain(&bytes).unwrap();
         assert!(
-            text.contains("rows with a >= 0.5") && text.contains("round 2: 6 numbers (80 bytes)"),
+            text.contains("rows with a >= 0.5") && text.contains("round 2: 6 numbers (60 bytes)"),
             "{text}"
         );
+        question.groups = 3;
+        let text = question.explain(&bytes).unwrap();
+        assert!(text.contains("the sum of each of 3 groups"), "{text}");
         question.agreed = Default::default();
-        assert!(question.explain().is_err());
+        assert!(question.explain(&bytes).is_err());
     }
 }

@@ -33,8 +33,8 @@ pub mod table;
 
 pub use driver::{AskedNothing, AskedQuestion, QuestionRound, ask};
 pub use estimate::Estimate;
-pub use explain::bytes;
 pub use layout::{DecodedSum, SumBlock, SumLayout, add_words};
+pub use noise::SumNoise;
 pub use question::{FederatedQuestion, Kind, KindProgress, Outcome, QuestionProgress};
 pub use refusal::{QuestionError, QuestionStopped, SiteRefusal};
 pub use refusal_rule::RefusalRule;

@@ -17,6 +17,7 @@ use crate::kinds::{
     trees::{Trees, TreesOutcome, TreesProgress},
 };
 use crate::layout::{DecodedSum, SumLayout};
+use crate::noise::SumNoise;
 use crate::refusal::{QuestionError, QuestionStopped, SiteRefusal};
 use crate::sums::{
     AgreedColumns, CommonKnowledge, FirstCounts, Gates, QuestionMode, QuestionRules, Step, SumKind,
@@ -41,9 +42,23 @@ pub struct FederatedQuestion {
     /// Visibility of a site's vectors.
     #[serde(default)]
     pub mode: QuestionMode,
+    /// The noise that every site adds, in mode `differential-privacy`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub noise: Option<SumNoise>,
+    /// Groups of sites whose sums are opened one by one, and added up; 1 where one sum is opened.
+    #[serde(default = "one_group", skip_serializing_if = "is_one_group")]
+    pub groups: usize,
     /// Real numbers are encoded in steps of 2^(`exponent`−30), up to ± 2^(22+`exponent`).
     #[serde(default)]
     pub exponent: i32,
+}
+
+fn one_group() -> usize {
+    1
+}
+
+fn is_one_group(groups: &usize) -> bool {
+    *groups == 1
 }
 
 macro_rules! kinds {
@@ -100,6 +115,12 @@ macro_rules! kinds {
                 match (self, progress) {
                     $((Self::$kind(kind), KindProgress::$kind(progress)) => kind.layout(known, progress),)*
                     _ => SumLayout::default(),
+                }
+            }
+            pub(crate) fn row_norm(&self, known: &CommonKnowledge, progress: &KindProgress) -> Option<f64> {
+                match (self, progress) {
+                    $((Self::$kind(kind), KindProgress::$kind(progress)) => kind.row_norm(known, progress),)*
+                    _ => None,
                 }
             }
             fn answer(&self, known: &CommonKnowledge, rows: &[Vec<CellValue>], progress: &KindProgress) -> Result<Vec<f64>, SiteRefusal> {
@@ -181,6 +202,8 @@ impl FederatedQuestion {
             agreed,
             rules: QuestionRules::default(),
             mode: QuestionMode::default(),
+            noise: None,
+            groups: one_group(),
             exponent: 0,
         }
     }
@@ -192,6 +215,7 @@ impl FederatedQuestion {
             rules: self.rules,
             counts,
             agreed: self.agreed.clone(),
+            noise: self.agreed_noise()?,
         })
     }
 
@@ -212,6 +236,38 @@ impl FederatedQuestion {
             ));
         }
         self.kind.inputs(&self.agreed)
+    }
+
+    /// The counts of a first round, of all sites or of a group of them.
+    ///
+    /// # Errors
+    /// If the question cannot be asked, or the first round opens more or fewer numbers.
+    pub fn counts_of(&self, sum: &[u64]) -> Result<FirstCounts, QuestionError> {
+        let layout = self.layout(&QuestionProgress::Counts)?;
+        if sum.len() != layout.len() {
+            return Err(QuestionError::Other(format!(
+                "the first round opens {} numbers, and its sum has {}",
+                layout.len(),
+                sum.len()
+            )));
+        }
+        Ok(FirstCounts::of(&layout.decode(sum)))
+    }
+
+    /// Returns whether the counts of a group, whose sums are opened beside those of others, allow another round.
+    ///
+    /// # Errors
+    /// The limit that they break, as [`Self::step`] finds it for the counts of all.
+    pub fn check_group(&self, sum: &[u64]) -> Result<(), QuestionStopped> {
+        let stopped = |error: QuestionError| QuestionStopped::Other(error.to_string());
+        let known = self.known(self.counts_of(sum).map_err(stopped)?);
+        let known = known.map_err(stopped)?;
+        crate::disclosure::gates(&self.kind.gates(&known), &known)?;
+        match &self.kind {
+            // Scores of single sites, too, hide among many.
+            Kind::Glm(glm) => glm.start(&known).map(drop),
+            _ => Ok(()),
+        }
     }
 
     /// The numbers of coefficients of the question's model; 0 where there is none.

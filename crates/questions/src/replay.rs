@@ -2,7 +2,10 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use crate::{FederatedQuestion, Kind, Outcome, QuestionError, QuestionProgress, Step, SumLayout};
+use crate::{
+    FederatedQuestion, Kind, Outcome, QuestionError, QuestionMode, QuestionProgress, Step,
+    SumLayout,
+};
 
 impl FederatedQuestion {
     /// Returns what follows from the sums of its rounds so far, in order, as integers modulo 2⁶⁴.
@@ -64,6 +67,7 @@ impl FederatedQuestion {
             // Sixty-four times as fine with each, as fine as numbers are.
             Kind::Quantiles(_) => 12,
             // Steps of Newton's method, and what else is asked of the fit.
+            Kind::Glm(glm) if self.mode == QuestionMode::Noised => glm.noised_rounds(),
             Kind::Cox(_) | Kind::Glm(_) => 30,
             Kind::Meta(meta) if meta.reml => 103,
             Kind::Meta(_) => 3,

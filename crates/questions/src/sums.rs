@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::layout::{DecodedSum, SumLayout};
+use crate::noise::SumNoise;
 use crate::refusal::{QuestionError, QuestionStopped, SiteRefusal};
 use crate::table::{CellValue, Condition, QuestionInput};
 
@@ -172,6 +173,25 @@ pub(crate) struct CommonKnowledge {
     pub(crate) rules: QuestionRules,
     pub(crate) counts: FirstCounts,
     pub(crate) agreed: AgreedColumns,
+    /// The noise of the sums, where sites add some.
+    pub(crate) noise: Option<SumNoise>,
+}
+
+impl CommonKnowledge {
+    /// Standard deviation of the noise in each of these numbers of a sum, which one row changes by `norm` at most; 0
+    /// without noise.
+    pub(crate) fn deviation(&self, norm: f64, numbers: usize) -> f64 {
+        let noise = self.noise.map(|noise| {
+            let deviation = noise.deviation(norm, numbers, self.counts.sites);
+            deviation.expect("noise that cannot be drawn is refused before anybody answers")
+        });
+        noise.unwrap_or_default()
+    }
+
+    /// Standard deviation of the noise in the counts of the first round, with these limits; 0 without noise.
+    pub(crate) fn deviation_of_counts(&self, gates: &Gates) -> f64 {
+        self.deviation(gates.norm(), gates.counts())
+    }
 }
 
 /// Demands of a kind on the counts.
@@ -185,6 +205,20 @@ pub(crate) struct Gates {
     pub(crate) groups: usize,
     /// True if there are events to count.
     pub(crate) has_events: bool,
+}
+
+impl Gates {
+    /// The number of counts of the first round.
+    fn counts(&self) -> usize {
+        4 + usize::from(self.has_events) + self.groups
+    }
+
+    /// The norm by which one row changes them at most: it is complete, an event and in a group; one that is outside is
+    /// not complete.
+    pub(crate) fn norm(&self) -> f64 {
+        let squares = 2 + u8::from(self.has_events) + u8::from(self.groups > 0);
+        f64::from(squares).sqrt()
+    }
 }
 
 /// Result of a sum.
@@ -239,6 +273,10 @@ pub(crate) trait SumKind {
     /// Returns what all know after the counts; or why the question ends with them.
     fn start(&self, known: &CommonKnowledge) -> Result<Self::Progress, QuestionStopped>;
     fn layout(&self, known: &CommonKnowledge, progress: &Self::Progress) -> SumLayout;
+    /// The Euclidean norm by which one row changes the numbers of a round at most; `None` where nothing bounds it.
+    fn row_norm(&self, _known: &CommonKnowledge, _progress: &Self::Progress) -> Option<f64> {
+        None
+    }
     fn answer(
         &self,
         known: &CommonKnowledge,

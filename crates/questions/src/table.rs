@@ -235,6 +235,16 @@ impl QuestionInput {
         }
     }
 
+    /// The least and the largest value that a row can have.
+    pub(crate) fn bounds(&self) -> [f64; 2] {
+        match self {
+            Self::Scaled { .. } => [-1.0, 1.0],
+            Self::Number { range, .. } => *range,
+            Self::Indicator(_) => [0.0, 1.0],
+            Self::Level { levels, .. } => [0.0, levels.len().saturating_sub(1) as f64],
+        }
+    }
+
     fn value(&self, cells: &CellColumn, row: usize) -> Result<CellValue, SiteRefusal> {
         let number = || match cells {
             CellColumn::Numbers(cells) => Ok(cells[row]),

@@ -5,11 +5,12 @@ mod curve;
 mod forest;
 mod trees;
 
+use agreement::bytes_of_round;
 use formatting::numbers;
 use formatting::page::document;
 use maud::{Markup, html};
 use questions::outcome::{PrintedCell, PrintedTable};
-use questions::{FederatedQuestion, FirstCounts, Outcome};
+use questions::{FederatedQuestion, FirstCounts, Outcome, QuestionMode};
 
 use super::certificate::AnswerCertificate;
 
@@ -26,6 +27,8 @@ pub struct QuestionStory<'a> {
     pub found: Option<(&'a FirstCounts, &'a Outcome)>,
     /// Its tables, after suppression.
     pub sheets: &'a [PrintedTable],
+    /// Sites that the answer is without, as sentences, none of which is named.
+    pub left_out: &'a [String],
     /// Numbers that were opened.
     pub opened: AnswerCost,
     /// The command that prints the answer again.
@@ -44,6 +47,17 @@ pub struct AnswerCost {
 }
 
 impl AnswerCost {
+    /// That of rounds which opened so many numbers each, where members see sums in this way.
+    pub fn of(mode: QuestionMode, opened: impl Iterator<Item = usize>) -> Self {
+        let mut cost = Self::default();
+        for numbers in opened {
+            cost.rounds += 1;
+            cost.numbers += numbers as u64;
+            cost.bytes += bytes_of_round(mode, numbers);
+        }
+        cost
+    }
+
     /// Returns the cost in one line of text.
     pub fn text(&self) -> String {
         format!(
@@ -106,9 +120,16 @@ pub(crate) fn page_of_federation(
 }
 
 fn answer(story: &QuestionStory<'_>) -> Markup {
-    let explanation = story.question.explain().unwrap_or_default();
+    let explanation = story.question.explain(&bytes_of_round);
+    let explanation = explanation.unwrap_or_default();
     html! {
         (cards(story))
+        @if !story.left_out.is_empty() {
+            section {
+                h2 { "Left out" }
+                ul { @for sites in story.left_out { li { (sites) } } }
+            }
+        }
         (picture(story))
         @for sheet in story.sheets { (table(sheet)) }
         section {
@@ -321,6 +342,7 @@ mod tests {
             question: &question,
             found: Some((&counts, &outcome)),
             sheets: &sheets,
+            left_out: &[],
             opened: AnswerCost {
                 rounds: 2,
                 numbers: 99,

@@ -30,6 +30,7 @@ pub(super) fn write_page(file: &Path, found: &FoundAnswers) -> Result<(), NodeCo
                 QuestionStage::Open { .. } | QuestionStage::Stopped { .. } => None,
             },
             sheets: &answer.tables,
+            left_out: answers::left_out(answer),
             opened: answer.opened,
             command: "",
         })
@@ -47,9 +48,5 @@ fn lead(answer: &FoundAnswer) -> [String; 2] {
     }
     let ended = reason.ends_with(['.', '?', '!']);
     let stop = if ended { "" } else { "." };
-    let left_out = match answers::left_out(answer) {
-        [] => String::new(),
-        sites => format!(" Left out: {}.", sites.join("; ")),
-    };
-    [name, format!("{reason}{stop} {stage}.{left_out}")]
+    [name, format!("{reason}{stop} {stage}.")]
 }

@@ -7,7 +7,7 @@ use agreement::{Agreement, QuestionStage};
 use formatting::numbers;
 use questions::kinds::trees::TreesOutcome;
 use questions::outcome::PrintedTable;
-use questions::{Outcome, QuestionMode};
+use questions::{FederatedQuestion, Outcome, QuestionMode};
 use serde::Serialize;
 
 use super::{NodeCommandError, failed, wrapped};
@@ -26,7 +26,9 @@ struct AnswerDocument<'a> {
     rounds: usize,
     /// Reason for which there is no answer.
     why: Option<&'a str>,
-    /// Number of sites that refused, by rule.
+    /// Number of sites that refused.
+    sites_refusing: u64,
+    /// Number of sites that refused, by rule, as sentences.
     refused: &'a [String],
     answer: &'a [PrintedTable],
     numbers_opened: u64,
@@ -119,6 +121,7 @@ fn document<'a>(answer: &'a FoundAnswer, certificate: &'a AnswerCertificate) -> 
         state,
         rounds,
         why,
+        sites_refusing: answer.refusing,
         refused: &answer.refused,
         answer: &answer.tables,
         numbers_opened: answer.opened.numbers,
@@ -150,11 +153,12 @@ fn print_one(out: &mut impl Write, answer: &FoundAnswer) -> io::Result<()> {
     writeln!(out)
 }
 
-/// Sentences about the sites that an answer is without.
+/// Sentences about the sites that an answer is without, none of which is named. Where it has none because of them, its
+/// stage says so.
 pub(super) fn left_out(answer: &FoundAnswer) -> &[String] {
     match answer.stage {
-        QuestionStage::Done { .. } => &answer.refused,
-        QuestionStage::Open { .. } | QuestionStage::Stopped { .. } => &[],
+        QuestionStage::Done { .. } | QuestionStage::Open { .. } => &answer.refused,
+        QuestionStage::Stopped { .. } => &[],
     }
 }
 
@@ -168,7 +172,7 @@ pub(super) fn stage(answer: &FoundAnswer) -> String {
             "answered by {} in {}; every member has checked each sum, and {}",
             numbers::plural(counts.sites as usize, "site"),
             numbers::plural(*rounds, "round"),
-            seen(answer.question.mode)
+            seen(&answer.question)
         ),
         QuestionStage::Stopped { rounds, why } => format!(
             "it ended without an answer after {}: {}",
@@ -179,10 +183,90 @@ pub(super) fn stage(answer: &FoundAnswer) -> String {
 }
 
 /// Returns what members see beside the answer.
-fn seen(mode: QuestionMode) -> &'static str {
-    match mode {
+fn seen(question: &FederatedQuestion) -> &'static str {
+    match question.mode {
         QuestionMode::Clear => "sees the numbers of every site",
+        QuestionMode::Masked if question.groups > 1 => "sees the sum of each group of sites alone",
         QuestionMode::Masked => "sees the sums alone",
         QuestionMode::Noised => "sees the sums alone, with the noise of every site",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use agreement::AgreedQuestion;
+    use methods::strategy::{QuestionState, REFUSAL_RULES};
+    use protocol::privacy::Privacy;
+
+    use super::*;
+    use crate::answers::page::{AnswerCost, QuestionStory, page};
+
+    const AGE: &str = "reason = \"how old\"\nkind = \"describe\"\ncolumns = [\"age\"]\n[ranges]\nage = [0, 120]\n";
+
+    /// An answer that two sites have refused, by different rules.
+    fn refused() -> FoundAnswer {
+        let agreed: AgreedQuestion = toml::from_str(AGE).unwrap();
+        let mut state = QuestionState {
+            opened: vec![vec![4, 400, 400, 0], vec![400, 0, 100 << 30]],
+            refused: vec![0; REFUSAL_RULES],
+            ..QuestionState::default()
+        };
+        state.refused[3] = 1;
+        state.refused[4] = 1;
+        let question = agreed.question(&Privacy::Clear);
+        FoundAnswer {
+            number: 1,
+            reason: agreed.reason.clone(),
+            kind: question.kind.name(),
+            opened: AnswerCost::of(question.mode, state.opened.iter().map(Vec::len)),
+            question,
+            refused: AgreedQuestion::refusals(&state),
+            refusing: 2,
+            stage: agreed.stage(&state, &Privacy::Clear),
+            tables: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn text_page_and_json_state_the_same_refusals() {
+        let answer = refused();
+        assert_eq!(left_out(&answer).len(), 2);
+        let mut text = Vec::new();
+        print_one(&mut text, &answer).unwrap();
+        let text = String::from_utf8(text).unwrap();
+        let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let story = QuestionStory {
+            name: "question 1",
+            lead: "",
+            question: &answer.question,
+            found: None,
+            sheets: &[],
+            left_out: left_out(&answer),
+            opened: answer.opened,
+            command: "",
+        };
+        let page = page(&story);
+        let certificate = AnswerCertificate {
+            federation: "wards".to_owned(),
+            federation_id: String::new(),
+            round: 7,
+            block: String::new(),
+            outcome: String::new(),
+            certificate: None,
+            quorum: 3,
+            members: 4,
+        };
+        let json = serde_json::to_value(document(&answer, &certificate)).unwrap();
+        assert_eq!(json["sites_refusing"], 2);
+        for (at, rule) in ["rule pieces", "rule dominance"].into_iter().enumerate() {
+            let said = json["refused"][at].as_str().unwrap();
+            assert!(
+                said.starts_with("1 site refused") && said.contains(rule),
+                "{said}"
+            );
+            assert!(text.contains(&format!("left out: {said}")), "{text}");
+            assert!(page.contains(&format!("<li>{said}</li>")), "{page}");
+        }
     }
 }

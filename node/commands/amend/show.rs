@@ -6,7 +6,7 @@ use crate::federation::{OwnSide, examined, newcomers, whole_text};
 use crate::institution::KnownAmendment;
 use crate::institution::short_id::shown;
 use crate::spending::ContributionHistory;
-use agreement::{Agreement, bound};
+use agreement::{Agreement, bound, bytes_of_round};
 use formatting::numbers;
 use protocol::member::KEPT;
 use silo::threads::caught;
@@ -214,7 +214,8 @@ fn asked(before: &Agreement, agreement: &Agreement) -> Vec<String> {
     new.flat_map(|(at, question)| {
         let reason = format!("question {}: {}", at + 1, numbers::plain(&question.reason));
         let privacy = &agreement.epoch.protocol.privacy;
-        let explained = question.question(privacy).explain().unwrap_or_default();
+        let explained = question.question(privacy).explain(&bytes_of_round);
+        let explained = explained.unwrap_or_default();
         let lines = explained
             .lines()
             .map(|line| format!("  {}", numbers::plain(line)));

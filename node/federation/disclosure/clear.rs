@@ -2,6 +2,7 @@
 
 use agreement::Agreement;
 use formatting::numbers;
+use questions::QuestionMode;
 use task::TaskConfig;
 
 use super::ToldOfMode;
@@ -47,7 +48,7 @@ impl ToldOfMode for ModelsInClear {
             lines.push(format!(
                 "  for question {}, in at most {}, sums and counts over all rows of its files, up to {}: {seen}",
                 at + 1,
-                numbers::plural(question.most_rounds() as usize, "round"),
+                numbers::plural(question.most_rounds(QuestionMode::Clear) as usize, "round"),
                 numbers::bytes(question.largest_answer())
             ));
         }

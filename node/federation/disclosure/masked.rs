@@ -1,6 +1,6 @@
 //! Data that leave an institution in secure-aggregation rounds, and what others could learn from them.
 
-use agreement::Agreement;
+use agreement::{Agreement, Mode};
 use formatting::numbers::{self, plural};
 use methods::strategy::{Method, StrategyView};
 use protocol::privacy::{Group, Masked};
@@ -77,9 +77,14 @@ fn leaves(agreement: &Agreement, masked: &Masked, first: Option<&FederationStart
         "  in each of {rounds}, {what}, masked: to every member it looks like random numbers, with \
          this institution's name"
     )];
-    let seen = "masked: every member learns their sum over all institutions, and if some refuse, by which rule, and \
-                not who does";
-    lines.extend(asked(agreement, seen));
+    let over = match masked.groups().len() {
+        0 | 1 => "all institutions".to_owned(),
+        groups => format!("each of {groups} groups of institutions"),
+    };
+    let seen = format!(
+        "masked: every member learns their sum over {over}, and if some refuse, by which rule, and not who does"
+    );
+    lines.extend(asked(agreement, &seen));
     for group in masked.groups() {
         lines.push(format!(
             "  one sum a round of {}, once a quorum has agreed on exactly these authors: every member",
@@ -103,12 +108,13 @@ fn opens_statistics(agreement: &Agreement) -> bool {
 
 /// Returns what leaves for the questions of an agreement, and who sees it.
 pub(super) fn asked(agreement: &Agreement, seen: &str) -> Vec<String> {
+    let mode = Mode::of(&agreement.epoch.protocol.privacy).of_questions();
     let questions = agreement.questions.iter().enumerate();
     let said = questions.map(|(at, question)| {
         format!(
             "  for question {}, in at most {}, sums and counts over all rows of its files, {seen}",
             at + 1,
-            plural(question.most_rounds() as usize, "round")
+            plural(question.most_rounds(mode) as usize, "round")
         )
     });
     said.collect()

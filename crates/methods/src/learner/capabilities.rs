@@ -202,12 +202,11 @@ pub trait Answers {
     /// A number that tells the silo from others as long as a question lasts, and says nothing of who it is.
     fn pseudonym(&self, question: usize) -> u64;
 
-    /// Returns what the silo says in the next round of a question, counted from 0 as the agreement lists them;
-    /// `opened` are the sums of its earlier rounds.
+    /// Returns what the silo says in the next round of a question, counted from 0 as the agreement lists them.
     ///
     /// # Errors
     /// [`LearnError::Failed`]: why the silo cannot say anything in this round, in a sentence.
-    fn answer(&self, question: usize, opened: &[Vec<u64>]) -> Result<OwnAnswer, LearnError>;
+    fn answer(&self, question: usize, opened: OpenedSums<'_>) -> Result<OwnAnswer, LearnError>;
 
     /// Gives `each` the numbers of every row by itself, whose sum is the answer but for the number of silos: for sums
     /// with noise.
@@ -225,6 +224,16 @@ pub trait Answers {
             "the silo answers no question with noise".into(),
         ))
     }
+}
+
+/// Sums that the rounds of a question have opened so far.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct OpenedSums<'a> {
+    /// The sums of all silos that answer, by round, modulo 2⁶⁴.
+    pub sums: &'a [Vec<u64>],
+    /// Where sums alone are opened, those of the first round by the pseudonym of their authors together, ascending: one
+    /// for each group of silos.
+    pub groups: &'a [(u64, Vec<u64>)],
 }
 
 /// Answer of a silo in a round of a question.

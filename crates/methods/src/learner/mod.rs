@@ -90,8 +90,8 @@ use crate::params::{Layout, Params};
 use crate::robust::Radius;
 
 pub use capabilities::{
-    Answers, Capabilities, Classifiers, ExactFit, JointStep, LeastSquares, LinearRows, Outputs,
-    OwnAnswer, RobustFits, RobustLosses, RowAccess, RowsOfModel, SquaresRow, Stochastic,
+    Answers, Capabilities, Classifiers, ExactFit, JointStep, LeastSquares, LinearRows, OpenedSums,
+    Outputs, OwnAnswer, RobustFits, RobustLosses, RowAccess, RowsOfModel, SquaresRow, Stochastic,
     StochasticModels, Summaries, UnitGradients, UnitRows,
 };
 pub use capability::{Capability, MissingCapability};

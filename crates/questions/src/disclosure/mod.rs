@@ -6,7 +6,8 @@
 //!   whether more numbers are opened than a part of what they are made of (*numbers*).
 //! * [`suppression`]: small cells of printed tables, and further cells from which they could be computed.
 //!
-//! Limits of opened counts are checked by all members, before the next round.
+//! Limits of opened counts are checked by all members, before the next round. Where the sums of several groups of sites are
+//! opened, all of this holds for each of them.
 
 mod gates;
 mod pieces;
@@ -19,12 +20,14 @@ mod attacks;
 mod attacks_by_losses;
 #[cfg(test)]
 mod attacks_by_trees;
+#[cfg(test)]
+mod attacks_in_groups;
 
 use serde::{Deserialize, Serialize};
 
 pub use crate::broken::Broken;
 pub(crate) use gates::gates;
-pub use record::{AnswerRecord, Answered};
+pub use record::{AnswerRecord, Answered, OpenedBefore};
 
 /// Rules of one institution for answers. The default allows every kind and column.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

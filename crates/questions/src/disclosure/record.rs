@@ -23,6 +23,25 @@ pub struct Answered {
     rows: Vec<u64>,
 }
 
+/// Numbers and counts that a question has opened before a round.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct OpenedBefore {
+    /// Numbers that its rounds have opened.
+    pub numbers: u64,
+    /// Where the sums of several groups of sites are opened, the counts of this site's own; none where the counts of all
+    /// sites are those of the only sum.
+    pub group: Option<FirstCounts>,
+}
+
+impl From<u64> for OpenedBefore {
+    fn from(numbers: u64) -> Self {
+        Self {
+            numbers,
+            group: None,
+        }
+    }
+}
+
 /// Record of the answers of a source over its life, for all federations that it is in.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct AnswerRecord {
@@ -84,7 +103,8 @@ impl AnswerRecord {
     }
 
     /// Checks that a site may send its vector of a round: after the counts its own part of them, and before every round
-    /// the numbers that are open then. `opened` is the number that this question has opened so far.
+    /// the numbers that are open then. `before` is what this question has opened so far; its numbers are those of the sum
+    /// that this site is in.
     ///
     /// # Errors
     /// The rule that it breaks.
@@ -94,17 +114,23 @@ impl AnswerRecord {
         table: &RowTable,
         rules: &AnswerRules,
         progress: &QuestionProgress,
-        opened: u64,
+        before: impl Into<OpenedBefore>,
     ) -> Result<(), SiteRefusal> {
         let Some(all) = progress.counts() else {
             return Ok(());
         };
+        let OpenedBefore {
+            numbers: opened,
+            group,
+        } = before.into();
+        // Whose numbers are in the sum.
+        let summed = group.as_ref().unwrap_or(all);
         if question.mode == QuestionMode::Noised {
             return Ok(());
         }
         let (_, known) = question.gates_of(table)?;
         let smallest = rules.smallest_cell.max(question.rules.smallest_cell);
-        dominance(&known.counts, all, rules, smallest)?;
+        dominance(&known.counts, summed, rules, smallest)?;
         if question.mode == QuestionMode::Clear
             && question.has_small_part(table, progress, smallest)?
         {
@@ -118,7 +144,7 @@ impl AnswerRecord {
                 QuestionMode::Clear | QuestionMode::Noised => Ok(()),
                 QuestionMode::Masked => self.check_functions_of_sites(
                     question,
-                    all,
+                    summed,
                     opened + layout.len() as u64,
                     rules,
                 ),
@@ -141,7 +167,7 @@ impl AnswerRecord {
         }
         columns.sort();
         columns.dedup();
-        let unknowns = (all.rows - known.counts.rows) * columns.len() as f64;
+        let unknowns = (summed.rows - known.counts.rows) * columns.len() as f64;
         let before: u64 = self.others(question).map(|answered| answered.opened).sum();
         let now = opened + layout.len() as u64;
         // Refused before anything but counts is open, and not in the middle.

@@ -65,6 +65,11 @@ impl SumKind for Crosstab {
         )
     }
 
+    fn row_norm(&self, _known: &CommonKnowledge, (): &()) -> Option<f64> {
+        // One cell.
+        Some(1.0)
+    }
+
     fn answer(
         &self,
         known: &CommonKnowledge,

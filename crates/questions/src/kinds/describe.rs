@@ -106,6 +106,11 @@ impl SumKind for Describe {
             .reals("squares", cells, "sum of squared scaled values")
     }
 
+    fn row_norm(&self, _known: &CommonKnowledge, (): &()) -> Option<f64> {
+        // 1, u and u² of every column, with |u| ≤ 1.
+        Some((3.0 * self.columns.len() as f64).sqrt())
+    }
+
     fn answer(
         &self,
         known: &CommonKnowledge,

@@ -206,6 +206,11 @@ impl SumKind for Km {
         )
     }
 
+    fn row_norm(&self, _known: &CommonKnowledge, (): &()) -> Option<f64> {
+        // One cell.
+        Some(1.0)
+    }
+
     fn answer(
         &self,
         known: &CommonKnowledge,

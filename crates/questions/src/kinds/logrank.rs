@@ -1,6 +1,7 @@
 //! The log-rank test: does survival differ between groups?
 //!
-//! Stratified by site from exact times, or pooled from the counts on a grid.
+//! Stratified by site from exact times, or pooled from the counts on a grid. With noise in the counts the variance of the
+//! test has that of the noise added, by the delta method.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,11 +9,16 @@ use super::describe::levels;
 use super::km::{grid_counts, grid_inputs};
 use super::{TimeGrid, cox::event_input};
 use crate::algebra::Symmetric;
+use crate::noise::more_rows;
 use crate::sums::{CommonKnowledge, Gates, SumKind};
 use crate::table::{CellValue, QuestionInput, complete};
 use crate::{
     AgreedColumns, DecodedSum, QuestionError, QuestionStopped, SiteRefusal, Step, SumLayout,
 };
+
+/// With noise, cells count while the rows at risk in each group are so many standard deviations of their noise: what is
+/// divided by noise would move the test.
+const AT_RISK: f64 = 10.0;
 
 /// A log-rank test.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -45,6 +51,20 @@ pub struct LogrankOutcome {
     pub freedom: f64,
     /// True if each site is a stratum.
     pub by_site: bool,
+    /// The noise in it, where sites add some.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub noise: Option<LogrankNoise>,
+}
+
+/// Size of the noise in a test, and the cells that it leaves.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct LogrankNoise {
+    /// Standard deviation of the noise in each count.
+    pub deviation: f64,
+    /// The time up to which cells count.
+    pub until: f64,
+    /// The part of the variance that is noise, of the first group.
+    pub share: f64,
 }
 
 /// Observed less expected events of all groups but the last, and their covariance.
@@ -129,6 +149,98 @@ impl Logrank {
     }
 }
 
+/// The excess of counts with noise.
+///
+/// A count of events moves `O − E` of group g by `1{g} − π_g` and, through the rows at risk, by `−Σ h·(1{g} − π_g)` over the
+/// cells up to its own, with the hazard h and the part π_g of the rows at risk; a censored one by the latter.
+struct NoisedExcess {
+    excess: Excess,
+    /// Covariance that noise adds.
+    of_noise: Symmetric,
+    noise: LogrankNoise,
+}
+
+impl NoisedExcess {
+    /// From counts whose noise has this standard deviation.
+    fn of(
+        counts: &[f64],
+        (grid, groups): (TimeGrid, usize),
+        deviation: f64,
+        (rows, names): (f64, &[String]),
+    ) -> Result<Self, QuestionStopped> {
+        let cells = grid.cells + 2;
+        let of = |group: usize, cell: usize| &counts[(group * cells + cell) * 2..][..2];
+        let mut at_risk: Vec<f64> = (0..groups)
+            .map(|group| {
+                (0..cells)
+                    .map(|cell| of(group, cell).iter().sum::<f64>())
+                    .sum()
+            })
+            .collect();
+        let mut excess = Excess::zero(groups);
+        let mut of_noise = Symmetric::zeros(groups - 1);
+        // Σ h·(1{g} − π_g), by the group of the count.
+        let mut through = vec![vec![0.0; groups - 1]; groups];
+        let variance = deviation * deviation;
+        let mut until = None;
+        let mut ended = false;
+        for cell in 0..cells {
+            let needed = AT_RISK * deviation * (2.0 * (cells - cell) as f64).sqrt();
+            let few = at_risk.iter().position(|rows| *rows < needed.max(2.0));
+            if let (0, Some(group)) = (cell, few) {
+                let found = at_risk[group].max(needed / AT_RISK);
+                let remedy = "fewer cells of the grid, a filter without this group, or a smaller `noise-multiplier`";
+                return Err(QuestionStopped::Other(format!(
+                    "not determined under this noise: \"{}\" has too few rows at risk beside it. {}",
+                    names.get(group).map_or("a group", String::as_str),
+                    more_rows(rows, (needed, found), remedy)
+                )));
+            }
+            ended |= few.is_some() || cell > grid.cells;
+            if !ended {
+                let events: Vec<f64> = (0..groups).map(|group| of(group, cell)[0]).collect();
+                excess.add(&at_risk, &events);
+                let total: f64 = at_risk.iter().sum();
+                let hazard = events.iter().sum::<f64>() / total;
+                for (group, moved) in through.iter_mut().enumerate() {
+                    for (at, moved) in moved.iter_mut().enumerate() {
+                        let own = if at == group { 1.0 } else { 0.0 };
+                        *moved += hazard * (own - at_risk[at] / total);
+                    }
+                }
+                until = Some(grid.time(cell));
+                for (group, through) in through.iter().enumerate() {
+                    let direct = |at: usize| {
+                        let own = if at == group { 1.0 } else { 0.0 };
+                        own - at_risk[at] / total - through[at]
+                    };
+                    let moved: Vec<f64> = (0..groups - 1).map(direct).collect();
+                    of_noise.add_outer(variance, &moved);
+                    of_noise.add_outer(variance, through);
+                }
+            } else {
+                // Both counts of a later cell are at risk before it.
+                for through in &through {
+                    of_noise.add_outer(2.0 * variance, through);
+                }
+            }
+            for (group, at_risk) in at_risk.iter_mut().enumerate() {
+                *at_risk -= of(group, cell).iter().sum::<f64>();
+            }
+        }
+        let whole = excess.covariance.at(0, 0) + of_noise.at(0, 0);
+        Ok(Self {
+            noise: LogrankNoise {
+                deviation,
+                until: until.unwrap_or_default(),
+                share: of_noise.at(0, 0) / whole,
+            },
+            excess,
+            of_noise,
+        })
+    }
+}
+
 impl SumKind for Logrank {
     type Progress = ();
     type Outcome = LogrankOutcome;
@@ -167,18 +279,15 @@ impl SumKind for Logrank {
     }
 
     fn start(&self, known: &CommonKnowledge) -> Result<(), QuestionStopped> {
-        let filled = known
-            .counts
-            .groups
-            .iter()
-            .filter(|rows| **rows > 0.0)
-            .count();
+        // Counts with noise do not say that a group is empty.
+        let counted = |rows: &&f64| known.noise.is_some() || **rows > 0.0;
+        let filled = known.counts.groups.iter().filter(counted).count();
         if filled < 2 {
             return Err(QuestionStopped::Other(
                 "only one group has rows: there is nothing to compare".to_owned(),
             ));
         }
-        if known.counts.events == Some(0.0) {
+        if known.noise.is_none() && known.counts.events == Some(0.0) {
             return Err(QuestionStopped::Other(
                 "no events: all rows are censored, and nothing tells of a difference".to_owned(),
             ));
@@ -208,6 +317,11 @@ impl SumKind for Logrank {
         }
     }
 
+    fn row_norm(&self, _known: &CommonKnowledge, (): &()) -> Option<f64> {
+        // One cell.
+        self.grid.map(|_| 1.0)
+    }
+
     fn answer(
         &self,
         known: &CommonKnowledge,
@@ -226,6 +340,9 @@ impl SumKind for Logrank {
 
     fn step(&self, known: &CommonKnowledge, (): &(), sum: &DecodedSum) -> Step<(), LogrankOutcome> {
         let groups = self.groups(known);
+        if let (Some(grid), Some(_)) = (self.grid, known.noise) {
+            return self.noised(known, (grid, groups), sum);
+        }
         let excess = match self.grid {
             Some(grid) => Self::pooled(sum.block("cells"), grid, groups),
             None => Excess {
@@ -267,6 +384,48 @@ impl SumKind for Logrank {
             statistic: form,
             freedom,
             by_site: self.grid.is_none(),
+            noise: None,
+        })
+    }
+}
+
+impl Logrank {
+    /// The test of counts with noise.
+    fn noised(
+        &self,
+        known: &CommonKnowledge,
+        (grid, groups): (TimeGrid, usize),
+        sum: &DecodedSum,
+    ) -> Step<(), LogrankOutcome> {
+        let names = levels(known, Some(&self.group)).unwrap_or_default();
+        let deviation = known.deviation(1.0, sum.numbers.len());
+        let rows = (known.counts.complete, names);
+        let found = NoisedExcess::of(sum.block("cells"), (grid, groups), deviation, rows);
+        let NoisedExcess {
+            excess,
+            of_noise,
+            noise,
+        } = match found {
+            Ok(found) => found,
+            Err(why) => return Step::Stopped(why),
+        };
+        let mut covariance = excess.covariance.clone();
+        covariance.add(1.0, &of_noise);
+        let Some(statistic) = covariance.inverse_form(&excess.gap) else {
+            let why = "the counts of events have more noise than events: nothing tells of a difference. Ask with fewer cells \
+                       of the grid, or of more rows";
+            return Step::Stopped(QuestionStopped::Other(why.to_owned()));
+        };
+        let mut all = excess.gap.clone();
+        all.push(-excess.gap.iter().sum::<f64>());
+        Step::Done(LogrankOutcome {
+            groups: names.to_vec(),
+            rows: known.counts.groups.clone(),
+            excess: all,
+            statistic,
+            freedom: (groups - 1) as f64,
+            by_site: false,
+            noise: Some(noise),
         })
     }
 }

@@ -164,6 +164,13 @@ pub(super) fn logrank(found: &LogrankOutcome) -> Vec<PrintedTable> {
             PrintedCell::Number(found.excess[at]),
         ]);
     }
+    if let Some(noise) = found.noise {
+        sheet.notes.push(format!(
+            "noise is {:.0} % of the variance of observed − expected events; cells count up to time {}, while more rows \
+             are at risk than noise hides",
+            100.0 * noise.share, noise.until
+        ));
+    }
     let title = if found.by_site {
         "Log-rank test, stratified by site"
     } else {

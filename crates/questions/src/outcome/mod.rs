@@ -219,11 +219,39 @@ pub fn sheets(
         Outcome::Trees(found) => sheets.extend(trees::boosted(found)),
         Outcome::Baselines(found) => sheets.extend(baselines::compared(found)),
     }
-    if question.mode == QuestionMode::Noised {
+    if question.mode == QuestionMode::Noised && !errors_contain_noise(outcome) {
         // Tests compare with chance alone, and noise is more.
         sheets.retain(|sheet| !sheet.columns.iter().any(|column| column == "p_value"));
     }
     sheets
+}
+
+/// Returns whether the errors of an answer with noise are those of chance and noise together.
+fn errors_contain_noise(outcome: &Outcome) -> bool {
+    matches!(
+        outcome,
+        Outcome::Glm(_) | Outcome::Logrank(_) | Outcome::Correlate(_)
+    )
+}
+
+/// Returns what noise of this standard deviation in the numbers of the last sum does to an answer, in a sentence without a
+/// full stop.
+pub fn said_of_noise(outcome: &Outcome, deviation: f64) -> String {
+    let means = match outcome {
+        Outcome::Glm(_) => {
+            "standard errors, intervals and p-values contain it, and the table says which part of a variance it is"
+        }
+        Outcome::Correlate(_) => {
+            "the table says how much of it is in each mean and standard deviation"
+        }
+        Outcome::Logrank(_) => "the test contains it, and counts may be negative",
+        _ => {
+            "sums of values scaled to ±1 have as much: counts may be negative, and intervals are of chance alone"
+        }
+    };
+    format!(
+        "every number of the last round has noise with a standard deviation of {deviation:.2}; {means}"
+    )
 }
 
 /// The counts of the first round.

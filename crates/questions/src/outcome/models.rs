@@ -47,9 +47,13 @@ pub(super) fn glm(found: &GlmOutcome) -> Vec<PrintedTable> {
         GlmFamily::Binomial => Some("OR"),
         GlmFamily::Poisson | GlmFamily::Gamma | GlmFamily::NegativeBinomial => Some("ratio"),
     };
+    let title = match found.common {
+        None => "Coefficients, with an intercept for each site",
+        Some(_) => "Coefficients, with one intercept for all sites",
+    };
     let mut sheet = PrintedTable::new(
         "coefficients",
-        "Coefficients, with an intercept for each site",
+        title,
         &[("term", "term"), ("coefficient", "coefficient")],
     );
     INTERVAL
@@ -57,6 +61,17 @@ pub(super) fn glm(found: &GlmOutcome) -> Vec<PrintedTable> {
         .for_each(|(name, header)| sheet.column(name, header));
     if let Some(header) = ratio_name {
         sheet.column("ratio", header);
+    }
+    if let Some(common) = &found.common {
+        sheet.column("noise_share", "noise in SE²");
+        let mut row = vec![
+            PrintedCell::Text("(intercept)".to_owned()),
+            PrintedCell::Number(common.estimate.value),
+        ];
+        row.extend(interval(Some(common.estimate)));
+        row.extend(ratio_name.map(|_| PrintedCell::Nothing));
+        row.push(PrintedCell::Number(common.noise_share));
+        sheet.rows.push(row);
     }
     let first = found.coefficients.first();
     let robust = first.is_some_and(|coefficient| coefficient.robust.is_some());
@@ -78,6 +93,7 @@ pub(super) fn glm(found: &GlmOutcome) -> Vec<PrintedTable> {
         if ratio_name.is_some() {
             row.push(ratio(coefficient.value));
         }
+        row.extend(coefficient.noise_share.map(PrintedCell::Number));
         let errors = [
             (robust, coefficient.robust),
             (clustered, coefficient.clustered),
@@ -92,6 +108,30 @@ pub(super) fn glm(found: &GlmOutcome) -> Vec<PrintedTable> {
     }
     if found.covariance.is_empty() {
         sheet.notes.push("no intervals: a ridge shrinks the coefficients, and their errors are not those of a test".to_owned());
+    }
+    if found.common.is_some() {
+        sheet.notes.push(
+            "the intercept is the linear predictor in the middle of all agreed ranges, where no condition holds; \
+             differences between sites that the terms do not explain are in it"
+                .to_owned(),
+        );
+        let noisy: Vec<&str> = found
+            .coefficients
+            .iter()
+            .filter(|one| one.noise_share.is_some_and(|share| share > 0.5))
+            .map(|one| one.term.as_str())
+            .collect();
+        if !noisy.is_empty() {
+            sheet.notes.push(format!(
+                "noise is more than chance in the error of {}: more rows would tell more",
+                noisy.join(", ")
+            ));
+        }
+        if found.family == GlmFamily::Gaussian && found.dispersion.is_none() {
+            sheet
+                .notes
+                .push("noise hides the variance of the residuals".to_owned());
+        }
     }
     if found.rows_told < found.rows {
         sheet.notes.push(format!(

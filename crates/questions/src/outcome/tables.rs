@@ -172,6 +172,10 @@ pub(super) fn correlations(found: &CorrelateOutcome) -> [PrintedTable; 2] {
         "Principal components of the standardised columns",
         &[("component", "component"), ("share", "share of variance")],
     );
+    if found.noise.is_some() {
+        sheet.column("mean_noise", "noise in mean");
+        sheet.column("deviation_noise", "noise in SD");
+    }
     for column in &found.columns {
         sheet.column(column, column);
         components.column(column, column);
@@ -185,6 +189,10 @@ pub(super) fn correlations(found: &CorrelateOutcome) -> [PrintedTable; 2] {
             PrintedCell::Number(found.means[at]),
         ];
         row.push(PrintedCell::Number(covariance.at(at, at).sqrt()));
+        if let Some(noise) = &found.noise {
+            row.push(PrintedCell::Number(noise.means[at]));
+            row.push(PrintedCell::Number(noise.deviations[at]));
+        }
         row.extend((0..width).map(|other| PrintedCell::Number(correlation.at(at, other))));
         sheet.rows.push(row);
     }
@@ -200,6 +208,13 @@ pub(super) fn correlations(found: &CorrelateOutcome) -> [PrintedTable; 2] {
                 .map(|weight| PrintedCell::Number(*weight)),
         );
         components.rows.push(row);
+    }
+    if let Some(noise) = &found.noise {
+        let most = noise.correlation.iter().copied().fold(0.0, f64::max);
+        sheet.notes.push(format!(
+            "noise has a standard deviation of up to {most:.4} in a correlation; shares of variance and weights of \
+             components have noise of that order"
+        ));
     }
     [sheet, components]
 }

@@ -12,7 +12,7 @@ mod hard;
 mod heart;
 mod mixed;
 mod properties;
-mod small;
+pub(crate) mod small;
 mod tcga;
 mod trees;
 mod trees_of_levels;

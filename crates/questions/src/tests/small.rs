@@ -68,7 +68,7 @@ const NAMES: [&str; 11] = [
 ];
 
 /// The rows as tables of sites.
-pub(super) fn tables() -> Vec<RowTable> {
+pub(crate) fn tables() -> Vec<RowTable> {
     let table = |rows: &[[f64; 11]; 14]| {
         NAMES
             .iter()
@@ -81,7 +81,7 @@ pub(super) fn tables() -> Vec<RowTable> {
     ROWS.iter().map(table).collect()
 }
 
-pub(super) fn ranges() -> AgreedColumns {
+pub(crate) fn ranges() -> AgreedColumns {
     let ranges = [("a", [0.0, 10.0]), ("number", [-5.0, 10.0])];
     agreed(&ranges, &[("b", &["0", "1"]), ("cause", &["0", "1", "2"])])
 }

@@ -8,6 +8,7 @@ use std::fs;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
+use agreement::bytes_of_round;
 use formatting::numbers;
 use node::answers::page::{AnswerCost, QuestionStory, page};
 use node::answers::tables::SiteTable;
@@ -61,7 +62,7 @@ pub(crate) fn run(options: &AskOptions) -> Result<(), CommandError> {
              `rota federation ask` asks",
         ));
     }
-    let explanation = question.explain();
+    let explanation = question.explain(&bytes_of_round);
     let explanation = explanation.map_err(|error| CommandError::usage(error.to_string()))?;
     let quiet = options.json || options.csv;
     if !quiet {
@@ -102,7 +103,7 @@ pub(crate) fn run(options: &AskOptions) -> Result<(), CommandError> {
     if let Some(file) = export {
         file.write(&outcome)?;
     }
-    let cost = cost(&asked);
+    let cost = cost(&asked, question.mode);
     if let Some(file) = &options.html {
         let name = options
             .question
@@ -115,6 +116,7 @@ pub(crate) fn run(options: &AskOptions) -> Result<(), CommandError> {
             question,
             found: Some((&counts, &outcome)),
             sheets: &answer,
+            left_out: &[],
             opened: cost,
             command: &format!("rota ask {}", options.question.display()),
         };
@@ -153,13 +155,9 @@ pub(crate) fn run(options: &AskOptions) -> Result<(), CommandError> {
 }
 
 /// Returns what the rounds opened, and what a site sent for it.
-fn cost(asked: &AskedQuestion) -> AnswerCost {
-    let layouts = asked.rounds.iter().map(|round| &round.layout);
-    AnswerCost {
-        rounds: asked.rounds.len(),
-        numbers: layouts.clone().map(|layout| layout.len() as u64).sum(),
-        bytes: layouts.map(|layout| questions::bytes(layout) as u64).sum(),
-    }
+fn cost(asked: &AskedQuestion, mode: QuestionMode) -> AnswerCost {
+    let opened = asked.rounds.iter().map(|round| round.layout.len());
+    AnswerCost::of(mode, opened)
 }
 
 /// A played question.

@@ -31,10 +31,10 @@ pub(crate) use masked::{
 };
 #[cfg(test)]
 pub(crate) use sums::SecretIntegers;
-pub use sums::disclosed_secret;
 pub(crate) use sums::{
     PreparedInput, PreparedRound, PreparedSummand, SumBasis, check_start, check_summand, summand,
 };
+pub use sums::{authors_pseudonym, disclosed_secret};
 
 use methods::strategy::Participant;
 

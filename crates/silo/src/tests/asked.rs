@@ -5,18 +5,23 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use methods::learner::{
-    Answers, Capabilities, Job, Metrics, OwnAnswer, QuadraticLearner, Split, Training, Update,
-    Watch,
+    Answers, Capabilities, Job, Metrics, OpenedSums, OwnAnswer, QuadraticLearner, Split, Training,
+    Update, Watch,
 };
-use methods::strategy::{AnswerWords, QuestionRounds, QuestionState, QuestionsFirst};
+use methods::strategy::{
+    AnswerWords, QuestionRounds, QuestionState, QuestionsFirst, REFUSAL_RULES, answer_size,
+};
 use methods::{Layout, LearnError, Learner, Params};
-use protocol::{Epoch, ProtocolParameters};
+use privacy::masks::CHECKS;
+use protocol::privacy::threshold;
+use protocol::{Epoch, MemberIndex, ProtocolParameters};
 use tokio::time::sleep;
 
 use super::masked::{ALL, ROUNDS, SiloFault, expected, groups, secrets};
 use super::noised::noised_of;
 use super::{TestSilos, kill};
-use crate::outcome::Document;
+use crate::outcome::{Document, genesis};
+use crate::rounds::{RoundBase, vector_bytes};
 use crate::testing::*;
 use crate::{Blobs, SiloConfig};
 
@@ -45,7 +50,8 @@ impl Answers for AnsweringSilo {
         self.own * 1_000_003
     }
 
-    fn answer(&self, _: usize, opened: &[Vec<u64>]) -> Result<OwnAnswer, LearnError> {
+    fn answer(&self, _: usize, opened: OpenedSums<'_>) -> Result<OwnAnswer, LearnError> {
+        let opened = opened.sums;
         Ok(if opened.len() >= self.refuses {
             OwnAnswer::Refused(4)
         } else {
@@ -149,7 +155,7 @@ fn answering(config: &mut SiloConfig, refuses: usize, noised: bool) {
     });
 }
 
-/// Knowledge of four silos about the question in the end, their models after learning, and what they keep. The last one refuses
+/// Knowledge of silos about the question in the end, their models after learning, and what they keep. The fourth one refuses
 /// from this round of the question on.
 fn asked(
     epoch: Arc<Epoch>,
@@ -159,19 +165,20 @@ fn asked(
 ) -> (QuestionState, f32, Vec<Rig>) {
     virtually(async {
         let rounds = epoch.protocol.rounds;
+        let members = epoch.roster.len() as u16;
         let silos = TestSilos::of(epoch);
         let live = |i: u16| {
             let refuses = if i == 3 { refuses } else { usize::MAX };
             silos.live_with(i, |config| answering(config, refuses, noised))
         };
-        let mut all: Vec<_> = (0..4).map(live).collect();
+        let mut all: Vec<_> = (0..members).map(live).collect();
         if let SiloFault::Killed { who, after, back } = fault {
             sleep(after).await;
             kill(&mut all[usize::from(who)]).await;
             sleep(back).await;
             all[usize::from(who)] = live(who);
         }
-        for i in 0..4 {
+        for i in 0..members {
             silos.until(i, rounds).await;
         }
         sleep(Duration::from_secs(60)).await;
@@ -274,5 +281,81 @@ fn noised_answers_are_near_the_sums_and_not_the_same() {
             let found = found.cast_signed() as f64;
             assert!((found - exact).abs() < 8.0, "{found}, {exact}");
         }
+    }
+}
+
+/// Two groups of four.
+const TWO: &[&[(u16, u64)]] = &[
+    &[(0, 1), (1, 1), (2, 1), (3, 1)],
+    &[(4, 1), (5, 1), (6, 1), (7, 1)],
+];
+
+#[test]
+fn sums_of_two_groups_add_up_to_those_of_clear_rounds() {
+    let rounds = ASKED + ROUNDS;
+    let of = |change: &dyn Fn(&mut ProtocolParameters)| {
+        asked(
+            epoch_with(8, rounds, change),
+            usize::MAX,
+            false,
+            SiloFault::None,
+        )
+    };
+    let (clear, ..) = of(&|_| {});
+    let (masked, model, rigs) = of(&groups(TWO));
+    assert_eq!(masked.opened, clear.opened);
+    assert_eq!(masked.opened[0], [44, 8 * (1 << 52) - 36, (-108i64) as u64]);
+    assert_eq!((clear.sites.len(), clear.groups.len()), (8, 0));
+    // Each group is known by its own sum, whose limits are checked.
+    let mut firsts: Vec<_> = masked.groups.iter().map(|(_, sum)| sum[0]).collect();
+    firsts.sort_unstable();
+    assert_eq!((firsts, masked.sites.len()), (vec![14, 30], 2));
+    let last = *expected(&TWO.concat()).last().unwrap();
+    assert!((model - last).abs() < 1e-4, "{model}");
+    assert!(rigs.iter().all(|rig| secrets(rig) == 0));
+}
+
+#[test]
+fn a_refusal_at_once_leaves_out_its_group_alone() {
+    let rounds = ASKED + ROUNDS;
+    let epoch = || epoch_with(8, rounds, groups(TWO));
+    let (found, ..) = asked(epoch(), 0, false, SiloFault::None);
+    assert_eq!((found.opened.len(), found.ended), (ASKED as usize, false));
+    assert_eq!((found.sites.len(), found.refused[4]), (1, 1));
+    // Five to eight, and one more of each.
+    assert_eq!(found.opened[0][0], 30);
+    assert_eq!(found.groups[0].1, found.opened[0]);
+}
+
+#[test]
+fn a_later_refusal_ends_the_question_of_all_groups() {
+    let epoch = epoch_with(8, 2 + ROUNDS, groups(TWO));
+    let (found, ..) = asked(epoch, 1, false, SiloFault::None);
+    assert_eq!(
+        (found.opened.len(), found.ended, found.refused[4]),
+        (1, true, 1)
+    );
+    assert_eq!(found.groups.len(), 2);
+}
+
+#[test]
+fn answers_have_the_bytes_that_are_stated() {
+    let numbers = 3;
+    let answer = AnswerWords::refusal(7, numbers, 2).write();
+    assert_eq!(answer.document().len() as u64, answer_size(numbers));
+    // However few rows were declared.
+    let masked = epoch_of(9, groups(ALL));
+    let noised = noised_of(4, 9, Some(5), 4);
+    for (epoch, noise, words) in [
+        (masked, false, numbers + REFUSAL_RULES + CHECKS),
+        (noised, true, numbers + CHECKS),
+    ] {
+        let mut config = config(&epoch, 0);
+        answering(&mut config, usize::MAX, noise);
+        let genesis = genesis(&*config.strategy, &*config.learner, config.initial_seed);
+        let base = RoundBase::new(&config, &genesis);
+        let found = vector_bytes(&config, &base, (0..4).map(MemberIndex));
+        let transcript = 32 * (4 + threshold(&epoch.roster, 4) + 1);
+        assert_eq!(found, Ok((8 * words + transcript) as u64), "noise: {noise}");
     }
 }

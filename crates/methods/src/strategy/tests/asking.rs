@@ -4,7 +4,8 @@ use std::ops::ControlFlow;
 
 use super::*;
 use crate::learner::{
-    Answers, Capabilities, LearnError, Learner, Metrics, OwnAnswer, Split, Training, Update,
+    Answers, Capabilities, LearnError, Learner, Metrics, OpenedSums, OwnAnswer, Split, Training,
+    Update,
 };
 
 /// A silo that answers with its own number times the number of the round, and as far as 2⁶⁴.
@@ -57,7 +58,8 @@ impl Answers for AnsweringSite {
         self.pseudonym.wrapping_mul(question as u64 + 1)
     }
 
-    fn answer(&self, question: usize, opened: &[Vec<u64>]) -> Result<OwnAnswer, LearnError> {
+    fn answer(&self, question: usize, opened: OpenedSums<'_>) -> Result<OwnAnswer, LearnError> {
+        let opened = opened.sums;
         if opened.len() >= self.refuses {
             return Ok(OwnAnswer::Refused(1));
         }
@@ -312,6 +314,97 @@ fn one_entry_is_the_sum_of_all_where_only_sums_are_opened() {
     let refused = QuestionState::of(&refused.memory, 0);
     assert_eq!((refused.opened.len(), refused.ended), (0, true));
     assert_eq!(refused.refused.iter().sum::<u64>(), 1);
+}
+
+/// A question that ends where the first sum of a group is below ten.
+struct LimitedRounds(GrowingRounds);
+
+impl QuestionRounds for LimitedRounds {
+    fn next(&self, opened: &[Vec<u64>]) -> Option<usize> {
+        self.0.next(opened)
+    }
+
+    fn largest(&self) -> usize {
+        self.0.largest()
+    }
+
+    fn allows(&self, groups: &[(u64, Vec<u64>)]) -> bool {
+        groups.iter().all(|(_, sum)| sum[0] >= 10)
+    }
+}
+
+/// A manifest of the sums of groups: pseudonym and number of its authors, numbers, and how many of them refuse.
+fn groups(of: &[(u64, u64, &[u64], u64)]) -> LoadedManifest {
+    let entry = |(site, authors, words, refusing): &(u64, u64, &[u64], u64)| {
+        let mut refused = vec![0; REFUSAL_RULES];
+        refused[1] = *refusing;
+        let answer = AnswerWords {
+            site: *site,
+            authors: *authors,
+            words: words.to_vec(),
+            refused,
+        };
+        ModelEntry {
+            model: answer.write(),
+            coalition: Some(0),
+            weight: None,
+            member: None,
+        }
+    };
+    manifest(of.iter().map(entry).collect(), None)
+}
+
+#[test]
+fn the_sums_of_groups_are_added_and_kept_by_authors() {
+    let strategy = asking(&[2]);
+    let both = groups(&[(77, 4, &[20], 0), (11, 3, &[u64::MAX], 0)]);
+    let first = round(&strategy, &genesis(), &both, 1).state;
+    let now = QuestionState::of(&first.memory, 0);
+    assert_eq!(now.opened, [vec![19]]);
+    assert_eq!(now.sites, [11, 77]);
+    assert_eq!(now.groups, [(11, vec![u64::MAX]), (77, vec![20])]);
+    // Without one of them nothing is opened; with both the numbers of the first round stay as they are.
+    let one = groups(&[(77, 4, &[1, 2], 0)]);
+    let missed = round(&strategy, &first, &one, 2).state;
+    assert_eq!(QuestionState::of(&missed.memory, 0).missed, 1);
+    let both = groups(&[(11, 3, &[5, 5], 0), (77, 4, &[1, 2], 0)]);
+    let second = round(&strategy, &missed, &both, 3).state;
+    let now = QuestionState::of(&second.memory, 0);
+    assert_eq!(now.opened, [vec![19], vec![6, 7]]);
+    assert_eq!(now.groups.len(), 2);
+}
+
+#[test]
+fn a_group_that_refuses_at_once_is_left_out() {
+    let strategy = asking(&[2]);
+    let refused = groups(&[(77, 4, &[u64::MAX / 3], 2), (11, 3, &[9], 0)]);
+    let first = round(&strategy, &genesis(), &refused, 1).state;
+    let now = QuestionState::of(&first.memory, 0);
+    assert_eq!(
+        (now.opened, now.refused[1], now.ended),
+        (vec![vec![9]], 2, false)
+    );
+    assert_eq!(now.groups, [(11, vec![9])]);
+    // What it sends later is in no sum.
+    let later = groups(&[(77, 4, &[1, 2], 0), (11, 3, &[3, 4], 0)]);
+    let second = round(&strategy, &first, &later, 2).state;
+    assert_eq!(QuestionState::of(&second.memory, 0).opened[1], [3, 4]);
+}
+
+#[test]
+fn a_group_below_the_limits_ends_the_question() {
+    let question = || {
+        Arc::new(LimitedRounds(GrowingRounds {
+            question: 0,
+            rounds: 2,
+        })) as Arc<dyn QuestionRounds>
+    };
+    let strategy = QuestionsFirst::new(Arc::new(fedavg(false)), vec![question()], 2);
+    for (small, task) in [(10, Task::Answer(0)), (9, Task::Train(training()))] {
+        let both = groups(&[(77, 4, &[20], 0), (11, 3, &[small], 0)]);
+        let state = round(&strategy, &genesis(), &both, 1).state;
+        assert_eq!(strategy.plan(&state, 2).task, task, "{small}");
+    }
 }
 
 #[test]

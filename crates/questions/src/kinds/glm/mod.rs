@@ -2,16 +2,19 @@
 //!
 //! The linear predictor of a row of site k is `αₖ + offset + xβ`. A site maximises over its αₖ for the common β and
 //! sends log likelihood, score and information of β; the information is the Schur complement, so its inverse is
-//! the block of β of the whole inverse (McCullagh & Nelder 1989; Cameron & Trivedi 2013 for counts).
+//! the block of β of the whole inverse (McCullagh & Nelder 1989; Cameron & Trivedi 2013 for counts). With noise all sites
+//! have one intercept (`noised`).
 
 mod family;
+mod noised;
 mod result;
 mod site;
 
 use serde::{Deserialize, Serialize};
 
 pub use family::GlmFamily;
-pub use result::{Coefficient, GlmOutcome, LikelihoodRatio};
+pub use noised::NoisedFit;
+pub use result::{Coefficient, CommonIntercept, GlmOutcome, LikelihoodRatio};
 
 use crate::algebra::Symmetric;
 use crate::newton::{Moved, Newton, NewtonFit, NewtonModel, NewtonSum};
@@ -68,10 +71,22 @@ pub struct ModelProgress {
     told: [f64; 2],
 }
 
-/// The models between two rounds: the whole one, and the smaller one if there is one.
+/// The models between two rounds: the whole one, and the smaller one if there is one. With noise there are none but the
+/// one with noise.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct GlmProgress {
     models: Vec<ModelProgress>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    noised: Option<NoisedFit>,
+}
+
+impl GlmProgress {
+    fn with_noise(fit: NoisedFit) -> Self {
+        Self {
+            models: Vec::new(),
+            noised: Some(fit),
+        }
+    }
 }
 
 /// The names of the models in layouts.
@@ -203,6 +218,9 @@ impl SumKind for Glm {
     }
 
     fn start(&self, known: &CommonKnowledge) -> Result<GlmProgress, QuestionStopped> {
+        if known.noise.is_some() {
+            return Ok(GlmProgress::with_noise(self.noised_start()));
+        }
         let needed = (self.terms.len() as u64 + 2 + known.rules.colluders) as f64;
         if self.clustered && known.counts.sites < needed {
             return Err(QuestionStopped::TooFew {
@@ -224,10 +242,16 @@ impl SumKind for Glm {
         if !self.without.is_empty() {
             models.push(model(self.kept()));
         }
-        Ok(GlmProgress { models })
+        Ok(GlmProgress {
+            models,
+            noised: None,
+        })
     }
 
     fn layout(&self, _known: &CommonKnowledge, progress: &GlmProgress) -> SumLayout {
+        if progress.noised.is_some() {
+            return self.noised_layout();
+        }
         let mut layout = SumLayout::default();
         let open = progress
             .models
@@ -278,12 +302,19 @@ impl SumKind for Glm {
         layout
     }
 
+    fn row_norm(&self, _known: &CommonKnowledge, progress: &GlmProgress) -> Option<f64> {
+        progress.noised.is_some().then(|| self.noised_norm())
+    }
+
     fn answer(
         &self,
         _known: &CommonKnowledge,
         rows: &[Vec<CellValue>],
         progress: &GlmProgress,
     ) -> Result<Vec<f64>, SiteRefusal> {
+        if let Some(fit) = &progress.noised {
+            return Ok(self.noised_sums(rows, fit));
+        }
         let site = self.site(rows)?;
         let mut numbers = Vec::new();
         let open = progress.models.iter().filter(|model| model.fit.is_none());
@@ -314,6 +345,10 @@ impl SumKind for Glm {
         progress: &GlmProgress,
         sum: &DecodedSum,
     ) -> Step<GlmProgress, GlmOutcome> {
+        if let Some(fit) = &progress.noised {
+            let step = self.noised_step(known, fit, sum);
+            return step.map(GlmProgress::with_noise, |outcome| outcome);
+        }
         if progress.models.iter().all(|model| model.fit.is_some()) {
             return Step::Done(GlmOutcome::of(self, known, progress, Some(sum)));
         }

@@ -20,6 +20,20 @@ pub struct Coefficient {
     pub robust: Option<Estimate>,
     /// With an error that holds if rows of a site depend on each other.
     pub clustered: Option<Estimate>,
+    /// The part of the variance that is noise, where sites add some.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub noise_share: Option<f64>,
+}
+
+/// The intercept that all sites have in common, which an answer with noise has beside its coefficients.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct CommonIntercept {
+    /// The linear predictor in the middle of all agreed ranges, where no condition holds.
+    pub estimate: Estimate,
+    /// The part of its variance that is noise.
+    pub noise_share: f64,
+    /// Standard deviation of the noise in each number of the last sum.
+    pub deviation: f64,
 }
 
 /// The comparison with a smaller model.
@@ -72,6 +86,9 @@ pub struct GlmOutcome {
     pub rounds: usize,
     /// The comparison with a smaller model.
     pub likelihood_ratio: Option<LikelihoodRatio>,
+    /// With noise, the intercept of all sites; without, each site has its own, which stays there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub common: Option<CommonIntercept>,
 }
 
 impl GlmOutcome {
@@ -131,6 +148,7 @@ impl GlmOutcome {
                 estimate: (glm.ridge == 0.0).then(|| with(&covariance)),
                 robust: robust.as_ref().map(with),
                 clustered: clustered.as_ref().map(with),
+                noise_share: None,
             }
         });
         let coefficients = coefficients.collect();
@@ -164,6 +182,7 @@ impl GlmOutcome {
                 .models
                 .get(1)
                 .map(|smaller| ratio(glm, model, smaller, freedom)),
+            common: None,
         }
     }
 }

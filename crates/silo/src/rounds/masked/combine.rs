@@ -24,9 +24,9 @@ pub(crate) struct Combined {
 }
 
 /// Opens the sums of a final round and computes its outcome. `vector` gives the bytes of an entry's
-/// vector. All sums are means, weighted as agreed, and strategies of secure-aggregation rounds need nothing but the
-/// mean of all authors: so they get a manifest of one entry, to which every group adds. `lay` puts the bytes of
-/// that entry where they take no memory, see [`Blobs::to_file`](crate::environment::Blobs::to_file).
+/// vector. Sums of models are means, weighted as agreed, and strategies of secure-aggregation rounds need nothing but the
+/// mean of all authors: so they get a manifest of one entry, to which every group adds. Sums of answers to a question are
+/// an entry for each group. `lay` puts the bytes of an entry where they take no memory, see [`Blobs::to_file`](crate::environment::Blobs::to_file).
 pub(crate) fn combine(
     config: &SiloConfig,
     base: &RoundBase,
@@ -51,8 +51,9 @@ pub(crate) fn combine(
         let opened = RoundSums::open(SumBasis { config, base }, round, &seeds, &vector)?;
         let (notes, of) = (opened.notes(), OpenedOf::round(round));
         let laid = |model: Params| model.read_from(lay(model.document()));
-        let model = opened.model.map(|model| model.map(laid));
-        let settled = settle(config, base, &of, notes, model);
+        let all = |models: Vec<Params>| models.into_iter().map(laid).collect();
+        let models = opened.models.map(|models| models.map(all));
+        let settled = settle(config, base, &of, notes, models);
         Ok(settled.with_masked(&round.blobs(), unmaskings_blob(&used)))
     });
     Combined { unproven, result }
@@ -136,12 +137,12 @@ impl SealedSum {
     }
 }
 
-/// The sums of a round, and the model that they tell.
+/// The sums of a round, and the models that they tell.
 struct RoundSums {
     sums: Vec<SealedSum>,
-    /// The model that follows from the sums; `None` if no sum tells anything, an error if nothing can be made of
+    /// The models that follow from the sums; `None` if no sum tells anything, an error if nothing can be made of
     /// them.
-    model: Option<Result<Params, String>>,
+    models: Option<Result<Vec<Params>, String>>,
 }
 
 impl RoundSums {
@@ -159,8 +160,8 @@ impl RoundSums {
             sums: &mut sums,
             seeds,
         };
-        let model = live.learned(&*summand, of).map_err(WorkError::Refused)?;
-        Ok(Self { sums, model })
+        let models = live.learned(&*summand, of).map_err(WorkError::Refused)?;
+        Ok(Self { sums, models })
     }
 
     fn notes(&self) -> Vec<SumNote> {
@@ -183,16 +184,16 @@ impl LiveSums<'_> {
         &mut self,
         summand: &dyn Summand,
         of: SumBasis<'_>,
-    ) -> Result<Option<Result<Params, String>>, String> {
+    ) -> Result<Option<Result<Vec<Params>, String>>, String> {
         // A sum shows at its end only if it tells something. If it does not, the others are added up again
         // without it.
         loop {
             if self.weights() == 0 {
                 return Ok(None);
             }
-            let (model, whole) = summand.model(of, self)?;
+            let (models, whole) = summand.model(of, self)?;
             if whole {
-                return Ok(Some(model));
+                return Ok(Some(models));
             }
         }
     }
@@ -206,10 +207,6 @@ impl OpenedTotal for LiveSums<'_> {
     fn weights(&self) -> u64 {
         let live = self.live();
         live.fold(0, |all, sum| sum.weights.saturating_add(all))
-    }
-
-    fn authors(&self) -> usize {
-        self.live().map(|sum| sum.authors.authors().len()).sum()
     }
 
     fn members(&self) -> Vec<MemberIndex> {
@@ -234,6 +231,20 @@ impl OpenedTotal for LiveSums<'_> {
         }
         Ok(live.iter().all(|sum| sum.void.is_none()))
     }
+
+    fn each_sum(&mut self, each: &mut dyn FnMut(&[MemberIndex], &[i64])) -> Result<bool, String> {
+        let mut whole = true;
+        let live = self.sums.iter_mut().filter(|sum| sum.void.is_none());
+        for sum in live {
+            let authors = sum.authors.authors().iter();
+            let authors: Vec<_> = authors.map(|by| MemberIndex(*by)).collect();
+            let mut words = vec![0; sum.shape.coordinates()];
+            sum.add_to(self.seeds, 0, &mut words)?;
+            whole &= sum.void.is_none();
+            each(&authors, &words);
+        }
+        Ok(whole)
+    }
 }
 
 /// Whose vectors are in the opened sums of a round.
@@ -256,20 +267,20 @@ impl<'a> OpenedOf<'a> {
     }
 }
 
-/// The outcome of a round of which the sums tell this model.
+/// The outcome of a round of which the sums tell these models.
 pub(super) fn settle(
     config: &SiloConfig,
     base: &RoundBase,
     of: &OpenedOf<'_>,
     notes: Vec<SumNote>,
-    model: Option<Result<Params, String>>,
+    models: Option<Result<Vec<Params>, String>>,
 ) -> Settled {
     let left_out = |by: &MemberIndex| {
         let mut sums = notes.iter().zip(of.sums);
         sums.any(|(note, sum)| note.void.is_some() && sum.has(*by))
     };
     let left_out = of.authors.iter().map(left_out).collect();
-    let (state, nothing) = match model.map(|model| learn(config, base, model)) {
+    let (state, nothing) = match models.map(|models| learn(config, base, models)) {
         Some(Ok(state)) => (state, None),
         Some(Err(_)) => (None, Some(Nothing::Refused)),
         None => (None, Some(Nothing::Void)),
@@ -295,21 +306,21 @@ pub(super) fn settle(
     Settled::masked(round, vectors, assignment, state, note)
 }
 
-/// The strategy's state after a round whose only entry is this model.
+/// The strategy's state after a round whose entries are these models.
 fn learn(
     config: &SiloConfig,
     base: &RoundBase,
-    model: Result<Params, String>,
+    models: Result<Vec<Params>, String>,
 ) -> Result<Option<methods::State>, String> {
     let (strategy, round) = (&config.strategy, base.next());
-    let entry = methods::ModelEntry {
-        model: model?,
+    let entry = |model| methods::ModelEntry {
+        model,
         coalition: Some(0),
         weight: None,
         member: None,
     };
     let manifest = LoadedManifest {
-        entries: vec![entry],
+        entries: models?.into_iter().map(entry).collect(),
         scores: None,
     };
     let decision = strategy.decide(&base.state, &manifest, round);

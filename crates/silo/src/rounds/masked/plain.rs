@@ -126,7 +126,7 @@ pub fn noised_outcome(
     let of = SumBasis { config, base };
     let noised = agreed(of)?;
     let told = (noised.weight(of, &all), authors);
-    let model = noised.model_of(of, sum, told);
+    let model = noised.model_of(of, sum, told).map(|model| vec![model]);
     let notes = vec![SumNote {
         group: 0,
         void: None,

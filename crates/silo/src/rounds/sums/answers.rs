@@ -1,5 +1,6 @@
 //! Answers to a question: the sum says what the rows of all authors have in common, and no step of learning follows
-//! from it. Every author counts once, whatever weight its models have.
+//! from it. Every author counts once, whatever weight its models have. The sum of each group stays by itself, because the
+//! limits of disclosure hold for each.
 
 use bytes::Bytes;
 use methods::Params;
@@ -20,7 +21,7 @@ use crate::environment::WorkSize;
 use crate::rounds::Contributed;
 use crate::secrets::RoundSecrets;
 
-/// The sum of the answers of all authors, of numbers up to ± 2²² in steps of 2⁻³⁰ ([`Fixed::QUESTION`]).
+/// The sums of the answers of the authors of each group, of numbers up to ± 2²² in steps of 2⁻³⁰ ([`Fixed::QUESTION`]).
 pub(super) struct SumOfAnswers;
 
 impl Summand for SumOfAnswers {
@@ -60,7 +61,12 @@ impl Summand for SumOfAnswers {
     }
 
     fn model(&self, of: SumBasis<'_>, opened: &mut dyn OpenedTotal) -> Result<ToldModel, String> {
-        opened_answer(of, opened)
+        let mut sums = Vec::new();
+        let whole = opened.each_sum(&mut |authors, integers| {
+            let of_group = (pseudonym(of, authors), authors.len() as u64);
+            sums.push(AnswerWords::of_integers(of_group, integers).write());
+        })?;
+        Ok((Ok(sums), whole))
     }
 
     fn sigma(&self) -> Option<f64> {
@@ -115,14 +121,14 @@ pub(super) fn opened_answer(
     of: SumBasis<'_>,
     opened: &mut dyn OpenedTotal,
 ) -> Result<ToldModel, String> {
-    let site = pseudonym(of, &opened.members());
-    let authors = opened.authors() as u64;
+    let members = opened.members();
+    let (site, authors) = (pseudonym(of, &members), members.len() as u64);
     let mut total = vec![0; AnswerWords::integers_of(&of.base.gate.layout)];
     let whole = opened.each_block(&mut |at, block| {
         total[at..at + block.len()].copy_from_slice(block);
     })?;
     let sum = AnswerWords::of_integers((site, authors), &total);
-    Ok((Ok(sum.write()), whole))
+    Ok((Ok(vec![sum.write()]), whole))
 }
 
 /// Numbers of every row for a question, for sums with noise.
@@ -133,6 +139,11 @@ pub(super) struct AnswersOfRows {
     steps: f64,
     /// One of these steps.
     step: f64,
+}
+
+/// Many rows have the same numbers, and are rounded alike.
+fn fine(numbers: usize) -> Result<Sensitivity, String> {
+    Sensitivity::fine(numbers as u64).map_err(|error| error.to_string())
 }
 
 /// A silo declares the rows that it trains on, and answers from all.
@@ -148,7 +159,7 @@ impl AnswersOfRows {
         let norm = norm.ok_or("one row has no bound in this question, so no noise can hide it")?;
         let integers = AnswerWords::integers_of(&of.base.gate.layout);
         let numbers = integers.saturating_sub(REFUSAL_RULES);
-        let sensitivity = Sensitivity::new(numbers as u64).map_err(|error| error.to_string())?;
+        let sensitivity = fine(numbers)?;
         Ok(Self {
             question,
             numbers,
@@ -161,6 +172,10 @@ impl AnswersOfRows {
 impl UnitNumbers for AnswersOfRows {
     fn count(&self) -> usize {
         self.numbers
+    }
+
+    fn sensitivity(&self) -> Result<Sensitivity, String> {
+        fine(self.numbers)
     }
 
     fn check(&self, _: SumBasis<'_>) -> Result<(), String> {
@@ -188,6 +203,11 @@ impl UnitNumbers for AnswersOfRows {
         });
         given.map_err(|error| error.to_string())?;
         Ok(f64::NAN)
+    }
+
+    /// Words of 64 bits, however few rows there are, so that everybody knows what a round takes.
+    fn least_reach(&self) -> u64 {
+        1 << 31
     }
 
     fn units_per_row(&self) -> u64 {
@@ -221,10 +241,16 @@ fn hide(words: &mut [u64], secret: &Secret) {
     }
 }
 
-/// A number that is the same for the same authors, by their names.
+/// The pseudonym of these authors of a sum.
 fn pseudonym(of: SumBasis<'_>, authors: &[MemberIndex]) -> u64 {
     let roster = &of.config.member.epoch.roster;
-    let mut names: Vec<_> = authors.iter().map(|by| roster.name(*by)).collect();
+    authors_pseudonym(authors.iter().map(|by| roster.name(*by)))
+}
+
+/// A number that is the same for the same authors of a sum, by their names in the roster: what the sum of an answer has in
+/// place of the pseudonym of a silo.
+pub fn authors_pseudonym<'a>(names: impl Iterator<Item = &'a str>) -> u64 {
+    let mut names: Vec<_> = names.collect();
     names.sort_unstable();
     let names: Vec<_> = names.into_iter().map(str::as_bytes).collect();
     let mut first = [0; 8];

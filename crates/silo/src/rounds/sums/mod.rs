@@ -33,6 +33,8 @@ use crate::config::SiloConfig;
 use crate::environment::WorkSize;
 use crate::secrets::RoundSecrets;
 
+pub use answers::authors_pseudonym;
+
 use answers::SumOfAnswers;
 use models::MeanOfModels;
 pub(crate) use models::reach;
@@ -88,8 +90,8 @@ pub(crate) trait Summand: Send {
         lay: &dyn Fn(Bytes) -> Bytes,
     ) -> Result<PreparedSummand, String>;
 
-    /// The model that the opened sums give, and whether none of them turned out to be void. The model is an error
-    /// if nothing can be made of the sums.
+    /// The models that the opened sums give, one for all of them or one for each, and whether none of the sums turned out
+    /// to be void. The models are an error if nothing can be made of the sums.
     ///
     /// # Errors
     /// The sums cannot be opened.
@@ -99,8 +101,8 @@ pub(crate) trait Summand: Send {
     fn sigma(&self) -> Option<f64>;
 }
 
-/// A model that sums gave, or why they give none, and whether all of them were whole.
-pub(crate) type ToldModel = (Result<Params, String>, bool);
+/// Models that sums gave, or why they give none, and whether all of them were whole.
+pub(crate) type ToldModel = (Result<Vec<Params>, String>, bool);
 
 /// The training of the round under way.
 pub(crate) type Train<'a> = Box<dyn FnOnce() -> Result<Contributed, String> + 'a>;
@@ -135,9 +137,6 @@ pub(crate) trait OpenedTotal {
     /// Σ of what they are divided by.
     fn weights(&self) -> u64;
 
-    /// Returns the number of vectors that are in them.
-    fn authors(&self) -> usize;
-
     /// Returns whose vectors are in them.
     fn members(&self) -> Vec<MemberIndex>;
 
@@ -147,6 +146,13 @@ pub(crate) trait OpenedTotal {
     /// # Errors
     /// The sums cannot be opened.
     fn each_block(&mut self, block: &mut dyn FnMut(usize, &[i64])) -> Result<bool, String>;
+
+    /// Gives `each` the authors and the coordinates of every sum by itself, in their order. Returns whether none of them
+    /// turned out to be void.
+    ///
+    /// # Errors
+    /// The sums cannot be opened.
+    fn each_sum(&mut self, each: &mut dyn FnMut(&[MemberIndex], &[i64])) -> Result<bool, String>;
 }
 
 /// Returns what the silos of a federation add up in the next round.

@@ -102,7 +102,7 @@ impl Summand for MeanOfModels {
                 });
             })
         };
-        let model = of.base.start().map(|start| mean(&start));
+        let model = of.base.start().map(|start| vec![mean(&start)]);
         Ok((model, whole?))
     }
 

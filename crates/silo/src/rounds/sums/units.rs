@@ -2,6 +2,7 @@
 
 use methods::Params;
 use methods::learner::{UnitGradients, UnitRows};
+use privacy::sensitivity::Sensitivity;
 use protocol::MemberIndex;
 
 use super::SumBasis;
@@ -10,6 +11,15 @@ use super::SumBasis;
 pub(super) trait UnitNumbers: Send {
     /// Returns the number of numbers that a unit has.
     fn count(&self) -> usize;
+
+    /// The steps in which the numbers of a unit are rounded.
+    ///
+    /// # Errors
+    /// There are none, or too many numbers.
+    fn sensitivity(&self) -> Result<Sensitivity, String> {
+        let sensitivity = Sensitivity::new(self.count() as u64);
+        sensitivity.map_err(|error| error.to_string())
+    }
 
     /// Checks that a silo has such numbers.
     ///
@@ -28,6 +38,11 @@ pub(super) trait UnitNumbers: Send {
         unit: UnitRows,
         add: &mut dyn FnMut(&[f64]),
     ) -> Result<f64, String>;
+
+    /// Sums are checked against at least this reach, which decides the size of a word.
+    fn least_reach(&self) -> u64 {
+        0
+    }
 
     /// Returns how many units a silo may have for each row that it declared.
     fn units_per_row(&self) -> u64 {

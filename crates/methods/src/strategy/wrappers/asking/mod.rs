@@ -4,7 +4,7 @@
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
-use crate::learner::{LearnError, OwnAnswer, Task, Update};
+use crate::learner::{LearnError, OpenedSums, OwnAnswer, Task, Update};
 use crate::merging::MergeTree;
 use crate::params::{Layout, Params};
 use crate::strategy::{
@@ -36,6 +36,13 @@ pub trait QuestionRounds: Send + Sync {
     /// No sum of it is longer.
     fn largest(&self) -> usize;
 
+    /// Returns whether the sums of single groups of silos, which are opened beside the others, allow another round: those
+    /// of the first one, by the pseudonym of their authors.
+    fn allows(&self, groups: &[(u64, Vec<u64>)]) -> bool {
+        let _ = groups;
+        true
+    }
+
     /// The norm by which one row changes the sum of the next round at most, where silos add noise to it; `None` where
     /// they add none.
     fn row_norm(&self, opened: &[Vec<u64>]) -> Option<f64> {
@@ -56,9 +63,11 @@ pub trait QuestionRounds: Send + Sync {
 pub struct QuestionState {
     /// The sums that its rounds opened, in order, modulo 2⁶⁴.
     pub opened: Vec<Vec<u64>>,
-    /// The silos that answered its first round, by their pseudonyms, ascending; where sums alone are opened that of
-    /// all authors together.
+    /// The silos that answered its first round, by their pseudonyms, ascending; where sums alone are opened, for each
+    /// group of silos that of all its authors together.
     pub sites: Vec<u64>,
+    /// Where sums alone are opened, those of the first round, each with the pseudonym of its authors; none with noise.
+    pub groups: Vec<(u64, Vec<u64>)>,
     /// Rounds in a row that some of these silos did not answer, or whose sum told nothing.
     pub missed: u64,
     /// Number of silos that refused, by the number of the rule; empty where none did.
@@ -78,6 +87,14 @@ impl QuestionState {
         self.ended || self.is_abandoned()
     }
 
+    /// Sums that a silo is told before it answers.
+    fn opened(&self) -> OpenedSums<'_> {
+        OpenedSums {
+            sums: &self.opened,
+            groups: &self.groups,
+        }
+    }
+
     /// Reads what a strategy keeps of a question, counted from 0 as the agreement lists them.
     pub fn of(memory: &Memory, question: usize) -> Self {
         let counts = |name: String| match memory.get(&name) {
@@ -85,9 +102,15 @@ impl QuestionState {
             _ => None,
         };
         let rounds = (0..).map_while(|round| counts(sum_name(question, round)));
+        let sites = counts(sites_name(question)).unwrap_or_default();
+        // The sums of all groups, one behind the other.
+        let groups = counts(groups_name(question)).unwrap_or_default();
+        let each = groups.len() / sites.len().max(1);
+        let sums = groups.chunks(each.max(1)).map(<[u64]>::to_vec);
         Self {
             opened: rounds.collect(),
-            sites: counts(sites_name(question)).unwrap_or_default(),
+            groups: sites.iter().copied().zip(sums).collect(),
+            sites,
             missed: memory.count(&missed_name(question)).unwrap_or(0),
             refused: counts(refused_name(question)).unwrap_or_default(),
             ended: memory.count(&ended_name(question)).is_some(),
@@ -101,6 +124,10 @@ fn sum_name(question: usize, round: usize) -> String {
 
 fn sites_name(question: usize) -> String {
     format!("{KEPT}{question}.sites")
+}
+
+fn groups_name(question: usize) -> String {
+    format!("{KEPT}{question}.groups")
 }
 
 fn missed_name(question: usize) -> String {
@@ -128,7 +155,8 @@ pub fn asked_in_vain(memory: &Memory, round: u64) -> bool {
 /// left out of the first sum; where it cannot be left out, because sums alone are opened or it answered the first
 /// round, the question ends.
 ///
-/// Where sums alone are opened, a round has one entry: the sum of all, with the pseudonym of its authors together.
+/// Where sums alone are opened, a round has one entry for each group of silos: its sum, with the pseudonym of its authors
+/// together. A group in which a silo refuses is left out as a silo would be.
 pub struct QuestionsFirst {
     inner: Arc<dyn Strategy>,
     questions: Vec<Arc<dyn QuestionRounds>>,
@@ -163,7 +191,7 @@ impl QuestionsFirst {
         let mut rounds = self.questions.iter().enumerate();
         rounds.find_map(|(question, rounds)| {
             let state = QuestionState::of(&state.memory, question);
-            if state.is_over() {
+            if state.is_over() || !rounds.allows(&state.groups) {
                 return None;
             }
             let words = rounds.next(&state.opened)?;
@@ -243,17 +271,23 @@ impl AskedRound<'_> {
                 return after;
             }
         }
-        let mut sites: Vec<u64> = answers.iter().map(|answer| answer.site).collect();
-        sites.sort_unstable();
+        let mut answers = answers;
+        answers.sort_unstable_by_key(|answer| answer.site);
+        let sites: Vec<u64> = answers.iter().map(|answer| answer.site).collect();
         if !first && sites != state.sites {
             miss(&mut after, question, state.missed);
             return after;
         }
+        let noised = rounds.row_norm(&state.opened).is_some();
         let mut sum = vec![0u64; words];
         match &answers[..] {
-            [one] if rounds.row_norm(&state.opened).is_some() => {
-                sum = rounds.noised(&state.opened, one).unwrap_or(sum);
-            }
+            [one] if noised => match rounds.noised(&state.opened, one) {
+                Some(words) => sum = words,
+                None => {
+                    after.memory.insert(ended_name(question), Kept::Count(1));
+                    return after;
+                }
+            },
             _ => answers
                 .iter()
                 .for_each(|answer| add(&mut sum, &answer.words)),
@@ -265,6 +299,14 @@ impl AskedRound<'_> {
             after
                 .memory
                 .insert(sites_name(question), Kept::Counts(sites));
+            let grouped = !noised && answers.iter().any(|answer| answer.authors > 1);
+            if grouped {
+                let sums = answers
+                    .iter()
+                    .flat_map(|answer| answer.words.iter().copied());
+                let sums = Kept::Counts(sums.collect());
+                after.memory.insert(groups_name(question), sums);
+            }
         }
         after
     }
@@ -323,7 +365,7 @@ impl Strategy for QuestionsFirst {
         };
         let answers = participant.learner.answers()?;
         let site = answers.pseudonym(asked.question);
-        let answer = match answers.answer(asked.question, &asked.state.opened)? {
+        let answer = match answers.answer(asked.question, asked.state.opened())? {
             OwnAnswer::Numbers(words) => AnswerWords {
                 site,
                 authors: 1,

@@ -8,7 +8,7 @@ use methods::Params;
 use methods::learner::UnitRows;
 use privacy::masks::{Reach, Shape};
 use privacy::noise::{Authors, Gaussian, Multiplier, Noise, Seed};
-use privacy::sensitivity::{Clip, Sensitivity};
+use privacy::sensitivity::Clip;
 use protocol::parameters::{Noise as AgreedNoise, Release, Unit};
 use protocol::privacy::{Masked, Sum};
 use protocol::{Hash, MemberIndex};
@@ -79,7 +79,7 @@ impl Noised {
         numbers: Box<dyn UnitNumbers>,
     ) -> Result<Self, String> {
         let said = |error: &dyn std::fmt::Display| error.to_string();
-        let sensitivity = Sensitivity::new(numbers.count() as u64).map_err(|error| said(&error))?;
+        let sensitivity = numbers.sensitivity()?;
         let authors = Authors::new(masked.smallest_sum, masked.colluders);
         let authors = authors.map_err(|error| said(&error))?;
         let z = Multiplier::new(noise.z.value()).map_err(|error| said(&error))?;
@@ -198,6 +198,8 @@ impl Summand for Noised {
 
     fn shape(&self, of: SumBasis<'_>, sum: &Sum) -> Result<Shape, String> {
         let reach = self.reach(self.units(declared(of.config, sum)), sum.authors.len())?;
+        let reach = reach.most().max(self.numbers.least_reach());
+        let reach = Reach::new(reach).map_err(|error| error.to_string())?;
         Shape::new(self.count(), reach).map_err(|error| error.to_string())
     }
 
@@ -249,7 +251,8 @@ impl Summand for Noised {
         let whole = opened.each_block(&mut |at, block| {
             total[at..at + block.len()].copy_from_slice(block);
         })?;
-        Ok((self.model_of(of, &total, (rows, &authors)), whole))
+        let model = self.model_of(of, &total, (rows, &authors));
+        Ok((model.map(|model| vec![model]), whole))
     }
 
     fn sigma(&self) -> Option<f64> {

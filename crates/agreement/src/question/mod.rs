@@ -7,14 +7,14 @@ use methods::Strategy;
 use methods::strategy::{
     AnswerWords, QuestionRounds, QuestionState, QuestionsFirst, REFUSAL_RULES, answer_size,
 };
-use privacy::noise::{Authors, Multiplier};
-use privacy::sensitivity::Sensitivity;
+use privacy::masks::CHECKS;
 use protocol::parameters::{Release, RoundMode, Unit};
-use protocol::privacy::Privacy;
+use protocol::privacy::{Group, Privacy};
+use protocol::{Epoch, PublicKey};
 use questions::table::Condition;
 use questions::{
     AgreedColumns, FederatedQuestion, FirstCounts, Kind, Outcome, QuestionMode, QuestionProgress,
-    QuestionReplay, QuestionRules, RefusalRule, Step,
+    QuestionReplay, QuestionRules, RefusalRule, Step, SumNoise,
 };
 use serde::{Deserialize, Serialize};
 
@@ -96,10 +96,21 @@ impl AgreedQuestion {
             ranges: self.ranges.clone(),
             levels: self.levels.clone(),
         };
+        let (mut noise, mut groups) = (None, 1);
         let (mode, colluders) = match privacy.mode() {
             RoundMode::Clear | RoundMode::Named => (QuestionMode::Clear, 0),
-            RoundMode::Masked(masked) => (QuestionMode::Masked, masked.colluders),
-            RoundMode::Noised(masked, _) => (QuestionMode::Noised, masked.colluders),
+            RoundMode::Masked(masked) => {
+                groups = masked.groups().len();
+                (QuestionMode::Masked, masked.colluders)
+            }
+            RoundMode::Noised(masked, agreed) => {
+                noise = Some(SumNoise {
+                    multiplier: agreed.z.value(),
+                    fewest_authors: masked.smallest_sum,
+                    colluders: masked.colluders,
+                });
+                (QuestionMode::Noised, masked.colluders)
+            }
         };
         let rules = QuestionRules {
             colluders: self.rules.colluders.max(colluders.into()),
@@ -109,6 +120,8 @@ impl AgreedQuestion {
             filter: self.filter.clone(),
             rules,
             mode,
+            noise,
+            groups,
             exponent: self.exponent,
             ..FederatedQuestion::new(self.kind.clone(), agreed)
         }
@@ -130,15 +143,16 @@ impl AgreedQuestion {
             RoundMode::Clear | RoundMode::Named => None,
             RoundMode::Masked(masked) => {
                 let groups = masked.groups();
-                let [group] = groups else {
-                    return Some(format!(
-                        "sums of {} groups would be opened, and the rules of disclosure are those of one sum: ask in \
-                         a federation with one group",
-                        groups.len()
-                    ));
-                };
-                self.question(privacy)
-                    .too_few_sites(group.authors.len() as u64)
+                if groups.len() > 1 && matches!(self.kind, Kind::Trees(_)) {
+                    return Some(
+                        "the sums of several groups would be opened, and one of them may have few rows in a node of a \
+                         tree: ask in a federation with one group"
+                            .into(),
+                    );
+                }
+                let question = self.question(privacy);
+                let mut few = groups.iter();
+                few.find_map(|group| question.too_few_sites(group.authors.len() as u64))
             }
             RoundMode::Noised(_, noise) => {
                 let why = match (&noise.release, &noise.unit) {
@@ -150,14 +164,20 @@ impl AgreedQuestion {
                     ),
                     (Release::Steps, Unit::Row) => self.plain().without_noise(),
                 };
-                why.map(str::to_owned)
+                let undrawn = || self.question(privacy).check_noise().err();
+                let why = why.map(str::to_owned);
+                why.or_else(|| undrawn().map(|why| why.to_string()))
             }
         }
     }
 
-    /// The most rounds that it takes, repeated ones included.
-    pub fn most_rounds(&self) -> u64 {
-        self.plain().most_rounds() + REPEATED
+    /// The most rounds that it takes where members see sums in this way, repeated ones included.
+    pub fn most_rounds(&self, mode: QuestionMode) -> u64 {
+        let question = FederatedQuestion {
+            mode,
+            ..self.plain()
+        };
+        question.most_rounds() + REPEATED
     }
 
     /// Bytes of its largest answer.
@@ -179,22 +199,12 @@ impl AgreedQuestion {
     /// Standard deviation of the noise in each number of the last opened round, which `sites` sites answered; `None`
     /// without noise.
     pub fn noise(&self, privacy: &Privacy, opened: &[Vec<u64>], sites: f64) -> Option<f64> {
-        let (masked, noise) = match privacy.mode() {
-            RoundMode::Clear | RoundMode::Named | RoundMode::Masked(_) => return None,
-            RoundMode::Noised(masked, noise) => (masked, noise),
-        };
         let question = self.question(privacy);
         let before = question.after(&opened[..opened.len().checked_sub(1)?]);
         let Ok(Step::Next(progress)) = before else {
             return None;
         };
-        let numbers = question.layout(&progress).ok()?.len() as u64;
-        let sensitivity = Sensitivity::new(numbers).ok()?;
-        let z = Multiplier::new(noise.z.value()).ok()?;
-        let authors = Authors::new(masked.smallest_sum, masked.colluders).ok()?;
-        let sigma = authors.gaussian(z, sensitivity).ok()?.sigma() as f64;
-        let norm = question.row_norm(&progress).ok()?;
-        Some(sigma * sites.sqrt() / sensitivity.whole_steps(norm))
+        question.noise_of_round(&progress, sites)
     }
 
     /// Returns how far it has come, by what a state keeps of it under this privacy.
@@ -206,6 +216,9 @@ impl AgreedQuestion {
             Ok(Step::Next(progress)) => progress.counts().cloned().unwrap_or_default(),
             Ok(Step::Done(_) | Step::Stopped(_)) | Err(_) => FirstCounts::default(),
         };
+        if let Some(why) = few_in_a_group(replay.question(), &state.groups) {
+            return stopped(why);
+        }
         match replay.after(&state.opened) {
             Ok(Step::Done(outcome)) => QuestionStage::Done {
                 rounds,
@@ -217,7 +230,7 @@ impl AgreedQuestion {
             Ok(Step::Next(_)) if state.ended => {
                 let mut why = Self::refusals(state);
                 if why.is_empty() {
-                    why.push("a site refused".into());
+                    why.push("nothing follows from its last sum".into());
                 }
                 stopped(why.join("; "))
             }
@@ -234,8 +247,34 @@ impl AgreedQuestion {
     }
 }
 
+/// Why the sums of single groups, opened in the first round, allow no other round; `None` if they do.
+fn few_in_a_group(question: &FederatedQuestion, groups: &[(u64, Vec<u64>)]) -> Option<String> {
+    let mut few = groups
+        .iter()
+        .filter_map(|(_, sum)| question.check_group(sum).err());
+    let why = few.next().filter(|_| question.groups > 1)?;
+    Some(format!(
+        "the sum of one of {} groups is too small. {why}",
+        question.groups
+    ))
+}
+
 // Every rule has its word in an answer.
 const _: () = assert!(RefusalRule::ALL.len() <= REFUSAL_RULES);
+
+/// Bytes of a word of a masked vector.
+const WORD: usize = 8;
+
+/// Returns the bytes that a site sends in a round of a question that opens so many numbers, where members see sums in this
+/// way: its numbers in clear, or its masked vector without the keys and shares of the masks.
+pub fn bytes_of_round(mode: QuestionMode, numbers: usize) -> u64 {
+    let words = match mode {
+        QuestionMode::Clear => return answer_size(numbers),
+        QuestionMode::Masked => numbers + REFUSAL_RULES + CHECKS,
+        QuestionMode::Noised => numbers + CHECKS,
+    };
+    (WORD * words) as u64
+}
 
 /// Rounds that may be repeated because a silo is away, beside those of the question.
 const REPEATED: u64 = 5;
@@ -268,6 +307,10 @@ impl QuestionRounds for AgreedRounds {
         self.replay.question().largest_sum()
     }
 
+    fn allows(&self, groups: &[(u64, Vec<u64>)]) -> bool {
+        few_in_a_group(self.replay.question(), groups).is_none()
+    }
+
     fn row_norm(&self, opened: &[Vec<u64>]) -> Option<f64> {
         self.progress(opened)
             .filter(|_| self.replay.question().mode == QuestionMode::Noised)
@@ -283,10 +326,41 @@ impl QuestionRounds for AgreedRounds {
     }
 }
 
+/// Returns how members of a federation with this privacy see the sums of a question.
+fn mode_of(privacy: &Privacy) -> QuestionMode {
+    match privacy.mode() {
+        RoundMode::Clear | RoundMode::Named => QuestionMode::Clear,
+        RoundMode::Masked(_) => QuestionMode::Masked,
+        RoundMode::Noised(..) => QuestionMode::Noised,
+    }
+}
+
 /// Rounds of a federation that learn, beside those of its questions; `None` where there are too few rounds.
-pub(crate) fn learning_rounds(rounds: u64, questions: &[AgreedQuestion]) -> Option<u64> {
-    let asked = questions.iter().map(AgreedQuestion::most_rounds);
+pub(crate) fn learning_rounds(
+    rounds: u64,
+    questions: &[AgreedQuestion],
+    mode: QuestionMode,
+) -> Option<u64> {
+    let asked = questions.iter().map(|one| one.most_rounds(mode));
     rounds.checked_sub(asked.sum()).filter(|&left| left > 0)
+}
+
+/// The names of the members whose answers to a question are added up with those of the member with this key, its own
+/// among them; none where there are no groups.
+pub fn summed_with<'a>(epoch: &'a Epoch, key: &PublicKey) -> Vec<&'a str> {
+    let mut members = epoch.roster.silos().iter();
+    let own = members.find(|member| member.key == *key);
+    let groups = match epoch.protocol.privacy.mode() {
+        RoundMode::Masked(masked) => masked.groups(),
+        RoundMode::Clear | RoundMode::Named | RoundMode::Noised(..) => &[],
+    };
+    let has = |group: &&Group| {
+        let mut names = group.authors.iter();
+        own.is_some_and(|own| names.any(|(name, _)| *name == own.name))
+    };
+    let group = groups.iter().find(has);
+    let names = group.map_or(&[][..], |group| &group.authors);
+    names.iter().map(|(name, _)| name.as_str()).collect()
 }
 
 /// The strategy of a federation whose members answer these questions first.
@@ -305,7 +379,7 @@ pub(crate) fn with_questions(
         };
         Arc::new(rounds) as _
     };
-    let learning = learning_rounds(rounds, questions).unwrap_or(0);
+    let learning = learning_rounds(rounds, questions, mode_of(privacy)).unwrap_or(0);
     Arc::new(QuestionsFirst::new(
         strategy,
         questions.iter().map(of).collect(),
@@ -314,187 +388,4 @@ pub(crate) fn with_questions(
 }
 
 #[cfg(test)]
-mod tests {
-    #![allow(clippy::unwrap_used)]
-    use crate::{Agreement, AmendError, Routine};
-    use protocol::parameters::{Noise, Real};
-    use protocol::privacy::{Group, Masked, Sums};
-
-    use super::*;
-
-    const EXAMPLE: &str = include_str!("../../../examples/federation.toml");
-    const AGE: &str = "\n[[question]]\nreason = \"how old the patients are\"\nkind = \"describe\"\ncolumns = [\"age\"]\n\
-                       [question.ranges]\nage = [0, 120]\n";
-
-    const TREES: &str = "\n[[question]]\nreason = \"a score\"\nkind = \"trees\"\noutcome = \"ill = 1\"\n\
-                         columns = [\"age\", \"bmi\"]\ntrees = 20\ndepth = 3\nlambda = 1\nedges = { bmi = [20, 25] }\n\
-                         [question.ranges]\nage = [0, 120]\n";
-
-    fn agreement() -> Agreement {
-        Agreement::parse("federation.toml", EXAMPLE).unwrap()
-    }
-
-    fn asked(text: &str) -> AgreedQuestion {
-        let table: toml::Table = toml::from_str(text).unwrap();
-        let list = table["question"].as_array().unwrap();
-        list[0].clone().try_into().unwrap()
-    }
-
-    #[test]
-    fn a_question_comes_with_its_rounds_and_reads_as_it_was_written() {
-        let old = agreement();
-        for question in [TREES, AGE] {
-            let text = old.asking(asked(question)).unwrap();
-            let new = Agreement::parse("new", &text).unwrap();
-            assert_eq!(new.questions, [asked(question)]);
-            let rounds = |of: &Agreement| of.epoch.protocol.rounds;
-            assert_eq!(rounds(&new), rounds(&old) + new.questions[0].most_rounds());
-            let again = Agreement::parse("again", &new.to_toml().unwrap()).unwrap();
-            assert_eq!(again.questions, new.questions);
-            assert_ne!(new.contents(), old.contents());
-        }
-        // One without questions has the bytes that it had before there were any.
-        assert_eq!(
-            Agreement::parse("old", &old.to_toml().unwrap())
-                .unwrap()
-                .contents(),
-            old.contents()
-        );
-    }
-
-    #[test]
-    fn questions_are_only_added_behind_those_that_there_are() {
-        let old = agreement();
-        let one = Agreement::parse("one", &old.asking(asked(AGE)).unwrap()).unwrap();
-        let other = AGE
-            .replace("\"age\"]", "\"bmi\"]")
-            .replace("age = [", "bmi = [");
-        let two = one.asking(asked(&other)).unwrap();
-        assert!(one.amended("two.toml", &two, learn::stand_in).is_ok());
-        for wrong in [old.to_toml().unwrap(), old.asking(asked(&other)).unwrap()] {
-            let why = one
-                .amended("wrong.toml", &wrong, learn::stand_in)
-                .unwrap_err();
-            assert!(matches!(why, AmendError::Fixed { .. }), "{why}");
-            assert!(
-                why.to_string().contains("the questions that there are"),
-                "{why}"
-            );
-        }
-    }
-
-    #[test]
-    fn nobody_answers_in_silence_unless_its_policy_allows_it() {
-        let old = agreement();
-        let new = Agreement::parse("new", &old.asking(asked(AGE)).unwrap()).unwrap();
-        let why = old.needs_signature(&new, &Routine::ALL).unwrap();
-        assert!(why.contains("question"), "{why}");
-        let mut standing = Routine::ALL.to_vec();
-        standing.push(Routine::Questions);
-        assert_eq!(old.needs_signature(&new, &standing), None);
-        let without_rounds = [Routine::Questions];
-        assert!(old.needs_signature(&new, &without_rounds).is_some());
-    }
-
-    #[test]
-    fn a_question_that_cannot_be_answered_is_refused() {
-        let text = agreement().asking(asked(AGE)).unwrap();
-        let wrong = |from: &str, to: &str| {
-            assert!(text.contains(from), "{from}: {text}");
-            let why = Agreement::parse("new.toml", &text.replace(from, to)).err();
-            why.unwrap().to_string()
-        };
-        let rounds = agreement().epoch.protocol.rounds + asked(AGE).most_rounds();
-        let few = wrong(&format!("rounds = {rounds}"), "rounds = 3");
-        assert!(few.contains("`rounds` must be more than"), "{few}");
-        let kind = wrong("\"describe\"", "\"descrieb\"");
-        assert!(kind.contains("descrieb"), "{kind}");
-        let range = wrong("age = [", "bmi = [");
-        assert!(range.contains("is not agreed"), "{range}");
-    }
-
-    /// Secure aggregation in groups of these sizes, with two colluders.
-    fn masked(groups: &[usize]) -> Privacy {
-        let group = |(at, size): (usize, &usize)| {
-            let authors = (0..*size).map(|member| (format!("{at} {member:02}"), 1));
-            Group {
-                authors: authors.collect(),
-            }
-        };
-        Privacy::Masked(Masked {
-            colluders: 2,
-            smallest_sum: 4,
-            shows: Vec::new(),
-            sums: Sums::Groups(groups.iter().enumerate().map(group).collect()),
-        })
-    }
-
-    fn noised(unit: Unit) -> Privacy {
-        Privacy::Masked(Masked {
-            colluders: 1,
-            smallest_sum: 3,
-            shows: Vec::new(),
-            sums: Sums::Noised(Noise {
-                release: Release::Steps,
-                unit,
-                clip: Real::new(1.0),
-                z: Real::new(20.0),
-                delta: Real::new(1e-5),
-            }),
-        })
-    }
-
-    fn kind(text: &str) -> AgreedQuestion {
-        let text = format!("reason = \"how\"\n{text}\n[ranges]\nage = [0, 120]\n");
-        toml::from_str(&text).unwrap()
-    }
-
-    #[test]
-    fn the_mode_and_the_colluders_are_those_of_the_agreement() {
-        let age = asked(AGE);
-        for (privacy, mode, colluders) in [
-            (Privacy::Clear, QuestionMode::Clear, 1),
-            (masked(&[9]), QuestionMode::Masked, 2),
-            (noised(Unit::Row), QuestionMode::Noised, 1),
-        ] {
-            let question = age.question(&privacy);
-            assert_eq!((question.mode, question.rules.colluders), (mode, colluders));
-            assert_eq!(age.impossible(&privacy), None);
-        }
-        let two = age.impossible(&masked(&[9, 9])).unwrap();
-        assert!(two.contains("sums of 2 groups"), "{two}");
-        let stage = age.stage(&QuestionState::default(), &masked(&[9, 9]));
-        assert!(matches!(stage, QuestionStage::Stopped { rounds: 0, .. }));
-    }
-
-    #[test]
-    fn sums_that_would_tell_single_sites_are_not_asked_for() {
-        let meta = |more: &str| {
-            kind(&format!(
-                "kind = \"meta\"\neffect = {{ mean = {{ column = \"age\" }} }}\n{more}"
-            ))
-        };
-        let few = meta("").impossible(&masked(&[14])).unwrap();
-        assert!(few.contains("needs 15 sites or more"), "{few}");
-        assert_eq!(meta("").impossible(&masked(&[15])), None);
-        let reml = meta("reml = true").impossible(&masked(&[99])).unwrap();
-        assert!(reml.contains("REML"), "{reml}");
-        assert_eq!(meta("reml = true").impossible(&Privacy::Clear), None);
-    }
-
-    #[test]
-    fn noise_goes_with_counts_of_rows_only() {
-        let describe = asked(AGE);
-        let persons = describe.impossible(&noised(Unit::Person("id".into())));
-        assert!(persons.unwrap().contains("persons"));
-        let quantiles =
-            kind("kind = \"quantiles\"\ncolumns = [\"age\"]\nprobabilities = [0.5]\nwidth = 1.0");
-        let why = quantiles.impossible(&noised(Unit::Row)).unwrap();
-        assert!(why.contains("every round would need noise"), "{why}");
-        // One row of 20 Δ, shared by two of three authors, in the sum of four.
-        let sums = [vec![4, 400, 400, 0], vec![400, 0, 0]];
-        let noise = describe.noise(&noised(Unit::Row), &sums, 4.0).unwrap();
-        let expected = 20.0 * 3f64.sqrt() * (4.0f64 / 2.0).sqrt();
-        assert!((noise / expected - 1.0).abs() < 0.01, "{noise}, {expected}");
-    }
-}
+mod tests;
