@@ -143,12 +143,15 @@ impl AgreedQuestion {
             RoundMode::Clear | RoundMode::Named => None,
             RoundMode::Masked(masked) => {
                 let groups = masked.groups();
-                if groups.len() > 1 && matches!(self.kind, Kind::Trees(_)) {
-                    return Some(
-                        "the sums of several groups would be opened, and one of them may have few rows in a node of a \
-                         tree: ask in a federation with one group"
-                            .into(),
-                    );
+                let few_in_a_group = match &self.kind {
+                    Kind::Trees(_) => Some("one of them may have few rows in a node of a tree"),
+                    Kind::Baselines(_) => Some("few sites of one of them may have rows in every fold"),
+                    _ => None,
+                };
+                if let Some(few) = few_in_a_group.filter(|_| groups.len() > 1) {
+                    return Some(format!(
+                        "the sums of several groups would be opened, and {few}: ask in a federation with one group"
+                    ));
                 }
                 let question = self.question(privacy);
                 let mut few = groups.iter();

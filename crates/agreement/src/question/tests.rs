@@ -189,6 +189,10 @@ fn trees_and_small_groups_are_not_asked_for_in_groups() {
     let trees = asked(TREES).impossible(&masked(&[9, 9])).unwrap();
     assert!(trees.contains("federation with one group"), "{trees}");
     assert_eq!(asked(TREES).impossible(&masked(&[9])), None);
+    let losses = kind("kind = \"baselines\"\noutcome = \"age > 60\"\nterms = [\"age\"]");
+    let in_groups = losses.impossible(&masked(&[9, 9])).unwrap();
+    assert!(in_groups.contains("rows in every fold"), "{in_groups}");
+    assert_eq!(losses.impossible(&masked(&[9])), None);
     let meta = kind("kind = \"meta\"\neffect = { mean = { column = \"age\" } }");
     assert_eq!(meta.impossible(&masked(&[15, 15])), None);
     let few = meta.impossible(&masked(&[29, 14])).unwrap();
