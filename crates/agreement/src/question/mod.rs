@@ -106,7 +106,7 @@ impl AgreedQuestion {
             RoundMode::Noised(masked, agreed) => {
                 noise = Some(SumNoise {
                     multiplier: agreed.z.value(),
-                    fewest_authors: masked.smallest_sum,
+                    min_authors: masked.smallest_sum,
                     colluders: masked.colluders,
                 });
                 (QuestionMode::Noised, masked.colluders)

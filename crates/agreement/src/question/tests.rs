@@ -150,7 +150,7 @@ fn the_mode_and_the_colluders_are_those_of_the_agreement() {
         assert_eq!(age.impossible(&privacy), None);
     }
     let noise = age.question(&noised(Unit::Row)).noise.unwrap();
-    assert_eq!((noise.multiplier, noise.fewest_authors), (20.0, 3));
+    assert_eq!((noise.multiplier, noise.min_authors), (20.0, 3));
     assert_eq!(age.question(&masked(&[9])).noise, None);
 }
 

@@ -18,7 +18,7 @@ pub struct SumNoise {
     /// Standard deviation of the noise of a sum, for each unit of what one row changes.
     pub multiplier: f64,
     /// The fewest authors of a sum.
-    pub fewest_authors: u16,
+    pub min_authors: u16,
     /// Members who may collude, whose noise the others do not count on.
     pub colluders: u16,
 }
@@ -42,7 +42,7 @@ impl SumNoise {
         let wrong = |error: &dyn std::fmt::Display| QuestionError::Other(error.to_string());
         let sensitivity = Self::sensitivity(numbers)?;
         let multiplier = Multiplier::new(self.multiplier).map_err(|error| wrong(&error))?;
-        let authors = Authors::new(self.fewest_authors, self.colluders);
+        let authors = Authors::new(self.min_authors, self.colluders);
         let authors = authors.map_err(|error| wrong(&error))?;
         let gaussian = authors.gaussian(multiplier, sensitivity);
         let sigma = gaussian.map_err(|error| wrong(&error))?.sigma() as f64;
@@ -109,7 +109,7 @@ mod tests {
     fn noise_grows_with_the_norm_and_the_root_of_sites() {
         let noise = SumNoise {
             multiplier: 20.0,
-            fewest_authors: 3,
+            min_authors: 3,
             colluders: 1,
         };
         let of = |norm: f64, sites: f64| noise.deviation(norm, 7, sites).unwrap();

@@ -16,9 +16,9 @@ use crate::tests::{WITHOUT_LIMITS, agreed, near, words};
 use crate::{FirstCounts, KindProgress, Outcome, QuestionStopped, Step, ask};
 
 /// Numbers that are drawn (SplitMix64), for noise and rows of tests.
-pub(crate) struct Drawn(pub(crate) u64);
+pub(crate) struct DrawnNormals(pub(crate) u64);
 
-impl Drawn {
+impl DrawnNormals {
     fn uniform(&mut self) -> f64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut word = self.0;
@@ -38,7 +38,7 @@ impl Drawn {
 pub(crate) fn noise_of(multiplier: f64) -> SumNoise {
     SumNoise {
         multiplier,
-        fewest_authors: 3,
+        min_authors: 3,
         colluders: 1,
     }
 }
@@ -294,7 +294,7 @@ fn correlations_have_the_noise_that_they_state() {
     let roots = [0.5, 0.4, 0.2_f64.sqrt()];
     let correlation_of = [1.0, 0.5, -0.3, 1.0, 0.1, 1.0];
     let question = correlation(40.0);
-    let mut drawn = Drawn(11);
+    let mut drawn = DrawnNormals(11);
     let (mut covered, mut all) = ([0; 2], [0; 2]);
     for _ in 0..1000 {
         let first = started(&question, rows);
@@ -411,7 +411,7 @@ fn compared(
     (rows, cells): (f64, usize),
     hazards: [f64; 2],
     multiplier: f64,
-    drawn: &mut Drawn,
+    drawn: &mut DrawnNormals,
 ) -> Result<LogrankOutcome, String> {
     let kind = Kind::Logrank(Logrank {
         time: "months".to_owned(),
@@ -468,7 +468,7 @@ fn compared(
 
 #[test]
 fn noised_logrank_tests_keep_their_size_and_find_differences() {
-    let mut drawn = Drawn(5);
+    let mut drawn = DrawnNormals(5);
     let mut rejected = |of: (f64, usize), hazards: [f64; 2], multiplier: f64| {
         let tested = (0..500).filter(|_| {
             let found = compared(of, hazards, multiplier, &mut drawn).unwrap();
@@ -491,7 +491,7 @@ fn noised_logrank_tests_keep_their_size_and_find_differences() {
 
 #[test]
 fn a_logrank_test_of_too_few_rows_is_not_printed() {
-    let mut drawn = Drawn(5);
+    let mut drawn = DrawnNormals(5);
     let why = compared((400.0, 24), [0.03; 2], 14.0, &mut drawn).unwrap_err();
     assert!(why.contains("\"old\" has too few rows at risk"), "{why}");
     assert!(why.contains("rows or more would do"), "{why}");

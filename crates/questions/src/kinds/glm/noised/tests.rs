@@ -5,7 +5,7 @@ use proptest::prelude::*;
 
 use super::super::GlmProgress;
 use super::*;
-use crate::noise::tests::{Drawn, nearly_none, noise_of};
+use crate::noise::tests::{DrawnNormals, nearly_none, noise_of};
 use crate::tests::{WITHOUT_LIMITS, agreed, near, words};
 use crate::{
     AgreedColumns, AskedNothing, FederatedQuestion, FirstCounts, Kind, KindProgress, Outcome,
@@ -91,18 +91,18 @@ fn without_noise_the_fit_is_the_pooled_one_with_one_intercept() {
 }
 
 /// A table of cells: one column on five points, one condition, and this many rows of each.
-struct Cells {
+struct CellsOfRows {
     rows: f64,
     truth: [f64; 3],
 }
 
-impl Cells {
+impl CellsOfRows {
     fn each(&self) -> impl Iterator<Item = [f64; 3]> {
         (0..10).map(|at| [1.0, f64::from(at % 5) / 2.0 - 1.0, f64::from(at / 5)])
     }
 
     /// The outcomes of all cells: events, or sums of outcomes and of their squares.
-    fn outcomes(&self, family: GlmFamily, drawn: &mut Drawn) -> Vec<[f64; 2]> {
+    fn outcomes(&self, family: GlmFamily, drawn: &mut DrawnNormals) -> Vec<[f64; 2]> {
         let outcome = |x: [f64; 3]| {
             let eta = dot(&x, &self.truth);
             let root = self.rows.sqrt();
@@ -156,7 +156,12 @@ impl Cells {
     }
 
     /// The answer to one question about new outcomes, with new noise.
-    fn asked(&self, glm: &Glm, noise: SumNoise, drawn: &mut Drawn) -> Result<GlmOutcome, String> {
+    fn asked(
+        &self,
+        glm: &Glm,
+        noise: SumNoise,
+        drawn: &mut DrawnNormals,
+    ) -> Result<GlmOutcome, String> {
         let agreed = agreed(&[("x", [-1.0, 1.0]), ("y", [-1.0, 1.0])], &[]);
         let question = with_noise(glm, agreed, noise);
         let outcomes = self.outcomes(glm.family, drawn);
@@ -202,11 +207,11 @@ fn intervals_cover_the_truth_under_noise() {
         (GlmFamily::Gaussian, "y", [0.1, 0.2, -0.15]),
     ] {
         let glm = model(family, outcome, &["x", "c = 1"]);
-        let cells = Cells {
+        let cells = CellsOfRows {
             rows: 10_000.0,
             truth,
         };
-        let mut drawn = Drawn(7);
+        let mut drawn = DrawnNormals(7);
         let (mut covered, mut all, mut shares) = (0, 0, 0.0);
         for _ in 0..1000 {
             // As many as there are rows of 100,000, the noise is about as large as chance.
@@ -227,14 +232,14 @@ fn intervals_cover_the_truth_under_noise() {
 
 #[test]
 fn too_much_noise_stops_the_question_with_a_sentence() {
-    let cells = Cells {
+    let cells = CellsOfRows {
         rows: 100.0,
         truth: [-0.8, 0.5, -0.4],
     };
     for (family, outcome) in [(GlmFamily::Binomial, "y > 0"), (GlmFamily::Gaussian, "y")] {
         let glm = model(family, outcome, &["x", "c = 1"]);
         let why = cells
-            .asked(&glm, noise_of(40.0), &mut Drawn(3))
+            .asked(&glm, noise_of(40.0), &mut DrawnNormals(3))
             .unwrap_err();
         assert!(why.contains("not determined under this noise"), "{why}");
         assert!(why.contains("rows or more would do"), "{why}");
@@ -243,12 +248,14 @@ fn too_much_noise_stops_the_question_with_a_sentence() {
 
 #[test]
 fn outcomes_that_terms_separate_are_not_answered() {
-    let cells = Cells {
+    let cells = CellsOfRows {
         rows: 1e7,
         truth: [0.0, 60.0, 0.0],
     };
     let glm = model(GlmFamily::Binomial, "y > 0", &["x", "c = 1"]);
-    let why = cells.asked(&glm, noise_of(1.0), &mut Drawn(3)).unwrap_err();
+    let why = cells
+        .asked(&glm, noise_of(1.0), &mut DrawnNormals(3))
+        .unwrap_err();
     assert!(
         why.contains("nearly separate") || why.contains("not determined"),
         "{why}"
