@@ -151,7 +151,7 @@ impl AnswerRecord {
             };
         }
         if question.mode == QuestionMode::Masked {
-            let sites = question.measured_sites(progress).unwrap_or(all.sites);
+            let sites = question.measured_sites(progress).unwrap_or(summed.sites);
             question.hides_sites(sites)?;
             self.check_same_functions(question, sites, rules)?;
         }
