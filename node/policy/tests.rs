@@ -1,6 +1,8 @@
 //! Every key refuses and allows.
 #![allow(clippy::unwrap_used)]
 
+mod statistics;
+
 use std::path::Path;
 
 use agreement::Agreement;
@@ -65,36 +67,6 @@ fn an_empty_table_refuses_no_example_and_no_secure_aggregation() {
     assert_eq!(refused(""), [""; 0]);
     assert_eq!(keys(&SitePolicy::default(), &masked()), [""; 0]);
     assert_eq!(keys(&policy(Path::new("/house"), ""), &masked()), [""; 0]);
-}
-
-#[test]
-fn sums_of_statistics_open_no_more_than_questions_may() {
-    let agreed = |unknowns: &str| {
-        let text = North::masked("").replace(
-            "name = \"fedavg\"\nweight = \"equal\"",
-            &format!("name = \"hierarchical\"\nexponent = 0\nunknowns-per-number = {unknowns}"),
-        );
-        North::read(&text)
-    };
-    let default = policy(Path::new("/house"), "");
-    assert_eq!(keys(&default, &agreed("3.0")), [""; 0]);
-    assert_eq!(keys(&default, &agreed("2.5")), ["questions"]);
-    let why = refusals(&default, &agreed("2.5")).concat();
-    assert!(
-        why.contains("for every 2.5 unknowns") && why.contains("requires 3 for each"),
-        "{why}"
-    );
-    let lower = policy(
-        Path::new("/house"),
-        "questions = { unknowns-per-number = 2.0 }",
-    );
-    assert_eq!(keys(&lower, &agreed("2.5")), [""; 0]);
-    // Without masks the number says nothing.
-    let clear = North::agreement(&[(
-        "name = \"cs-rcfl\"\ncoalitions = 2\nfreeze = 1\nfolds = 5",
-        "name = \"hierarchical\"\nunknowns-per-number = 0.5",
-    )]);
-    assert_eq!(keys(&default, &clear), [""; 0]);
 }
 
 #[test]
