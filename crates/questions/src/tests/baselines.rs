@@ -343,6 +343,6 @@ fn options_of_folds_and_ridge_have_their_limits() {
     }
     let right = FederatedQuestion::new(Kind::Baselines(right), synthetic_ranges());
     assert!(right.inputs().is_ok());
-    let said = right.explain().unwrap();
+    let said = right.explain(&|_, numbers| 8 * numbers as u64).unwrap();
     assert!(said.contains("outside of each of 5 folds"), "{said}");
 }
