@@ -37,7 +37,7 @@ def _bytes(content: Any) -> int | None:
     """Bytes of the model of a scenario whose tensors are said in it."""
     try:
         tensors = content["task"]["external"]["tensors"]
-        return 4 * sum(math.prod(one["shape"]) for one in tensors)
+        return 4 * sum(int(math.prod(one["shape"])) for one in tensors)
     except (KeyError, TypeError):
         return None
 

@@ -142,7 +142,8 @@ def write_tensors(path: str | os.PathLike[str], arrays: Mapping[str, npt.ArrayLi
     tensors = tuple((name, block.dtype.char, block.shape, block.nbytes) for name, block in zip(names, blocks))
     blocks = [np.ascontiguousarray(block) for block in blocks]
     if sum(block.nbytes for block in blocks) <= _SMALL:
-        _write(path, b"".join([_header(tensors), *blocks]))
+        parts: list[Any] = [_header(tensors), *blocks]
+        _write(path, b"".join(parts))
         return
     # One may be a map of the very file that is written.
     blocks = [block.copy() if _is_mapped(block) else block for block in blocks]

@@ -428,7 +428,7 @@ class Learner(_learner.Learner):
         count = len(next(leaves(rows)))
         size = size or count
         places = torch.arange(count) if order is None else torch.randperm(count, generator=order)
-        chosen = list(places.split(size)) if count else []
+        chosen = list(places.split(size)) if count else []  # type: ignore[no-untyped-call, unused-ignore]
         if order is not None and len(chosen) > 1 and len(chosen[-1]) == 1 and self._joins():
             chosen[-2:] = [torch.cat(chosen[-2:])]
         for some in chosen:
@@ -522,7 +522,8 @@ class Learner(_learner.Learner):
         """Begins a question, whose answer depends on its seed and on nothing that was asked before."""
         seed_all(self._generators, seed)
         for part in self._parts:
-            for data in () if self._whole[part] else (self._parts[part], self._in_order[part]):
+            loaders: tuple[Any, ...] = () if self._whole[part] else (self._parts[part], self._in_order[part])
+            for data in loaders:
                 # Workers that stay go on where the question before has left them.
                 if getattr(data, "persistent_workers", False):
                     data._iterator = None
