@@ -76,6 +76,30 @@ def test_a_package_in_a_folder_of_its_own_finds_its_program(wheel, tmp_path):
     assert done.stdout.strip() == str(tmp_path / "bin" / "rota")
 
 
+def test_pip_installs_into_a_folder_and_runs_where_none_may_write(wheel, tmp_path):
+    folder = tmp_path / "packages"
+    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-index", "--no-deps", "--target", str(folder), str(wheel)]
+    if subprocess.run([sys.executable, "-m", "pip", "--version"], capture_output=True, check=False).returncode:
+        pytest.skip("there is no pip")
+    subprocess.run(pip, check=True, capture_output=True, text=True)
+    # A folder in which not even the administrator of the system may write.
+    here = "/proc" if Path("/proc/self").exists() else "/"
+    environment = {name: value for name, value in os.environ.items() if name not in ("ROTA_BIN", "PATH", "PYTHONPATH")}
+    code = (
+        "import rota\n"
+        "made = rota.FunctionLearner({'w': (2,)}, lambda model, how: rota.Update(model, {'loss': 0.5}), lambda model, split: {'loss': 0.5}, rota.Rows(4, test=2))\n"
+        "summary = rota.simulate({'name': 'here', 'rounds': 1, 'silos': 2, 'task': rota.task(made), 'strategy': {'name': 'fedavg',\n"
+        "    'training': {'epochs': 1, 'batch': 0, 'optimiser': {'name': 'sgd', 'rate': 0.1}}}}, learner=made, references=False)\n"
+        "print(rota.binary(), len(summary['training_failed']))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=here, env=environment | {"PYTHONPATH": str(folder), "PATH": "/nowhere"},
+        capture_output=True, text=True, check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == [str(folder / "bin" / "rota"), "0"]
+
+
 def test_the_citation_has_the_version():
     cff = (ROOT / "CITATION.cff").read_text()
     assert f"version: {rota.__version__}" in cff
