@@ -70,7 +70,7 @@ pub(crate) fn epoch_declaring(
         rounds,
         patience: 4,
         view_timeout: 60,
-        min_contributions: 2 * ((n - 1) / 3) + 1,
+        min_contributions: (n + (n - 1) / 3) / 2 + 1,
         blob_limit: 1 << 20,
         keep_rounds: 1,
         // With this name silo 2 does not lead the first view, in which a test kills it.
