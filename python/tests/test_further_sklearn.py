@@ -249,6 +249,8 @@ def test_a_choice_of_columns_by_the_targets_is_no_scaler():
 REFUSED = {
     "settings that are searched": (lambda: model_selection.GridSearchCV(linear.Ridge(), {"alpha": [0.1, 1]}), NUMBER, "best_estimator_"),
     "one classifier for each class": (lambda: multiclass.OneVsRestClassifier(linear.LogisticRegression()), THREE, "take several classes as they are"),
+    "one classifier for each class, in steps": (lambda: multiclass.OneVsRestClassifier(linear.SGDClassifier()), THREE, "take several classes as they are"),
+    "one regressor for each target, in steps": (lambda: multioutput.MultiOutputRegressor(linear.SGDRegressor()), np.column_stack([NUMBER, NUMBER]), "take several targets"),
     "one regressor for each target": (lambda: multioutput.MultiOutputRegressor(linear.Ridge()), np.column_stack([NUMBER, NUMBER]), "take several targets"),
     "targets that are transformed": (lambda: TransformedTargetRegressor(linear.Ridge(), func=np.log1p, inverse_func=np.expm1), np.abs(NUMBER), "transform the targets before"),
     "boosted trees": (lambda: ensemble.HistGradientBoostingClassifier(), TWO, "use a linear model or a network"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -140,7 +141,8 @@ def check_steps(estimator: Any) -> Iterator[str]:
     if not has_rate(settings):
         yield f"{name} takes steps whose size follows from the loss of each row: the agreed rate does not matter"
         return
-    own = {key: value for key, value in type(estimator)().get_params().items() if key in ("learning_rate", "eta0")}
+    # What wraps another estimator cannot be made without it, and has no such settings.
+    own = {key: one.default for key, one in inspect.signature(type(estimator)).parameters.items() if key in ("learning_rate", "eta0")}
     given = [f"{key}={settings[key]!r}" for key, value in own.items() if settings[key] != value]
     if given:
         yield f"{name} takes steps by the agreed rate, the same in all of them, and not by {' and '.join(given)}"
