@@ -289,6 +289,8 @@ ROWS = {
     "complex features": (lambda: (X + 1j * X, NUMBER), None, "the features of `train` are complex numbers"),
     "complex sparse features": (lambda: (sparse.csr_matrix(X + 1j * X), NUMBER), None, "the features of `train` are complex numbers"),
     "complex targets": (lambda: (X, NUMBER + 1j), None, "the targets of `train` are complex numbers"),
+    "times as features": (lambda: (np.arange(200).astype("M8[D]")[:, None], NUMBER), None, "the features of `train` are times .*days since"),
+    "times as targets": (lambda: (X, np.arange(200).astype("m8[s]")), None, "the targets of `train` are times"),
     "targets of texts": (lambda: (X, NAMES[TWO]), None, "the targets of `train` are no numbers.*give a classifier"),
     "one feature without its dimension": (lambda: (X[:, 0], NUMBER), None, "the shape \\(200,\\): give rows × columns"),
     "pictures": (lambda: (X[:, :, None], NUMBER), None, "the shape \\(200, 3, 1\\): give rows × columns"),

@@ -94,6 +94,11 @@ def _check_finite(what: str, values: Any, names: list[str] | None) -> None:
 def _check_real(what: str, kind: Any) -> None:
     if np.dtype(kind).kind == "c":
         raise ValueError(f"{what} are complex numbers, of which a model would take the real part alone: give both parts as columns")
+    if np.dtype(kind).kind in "mM":
+        raise ValueError(
+            f"{what} are times ({np.dtype(kind)}), whose numbers depend on a unit that is another one in other versions of pandas: "
+            "give numbers, such as the days since a date that all silos agree on"
+        )
 
 
 def _column_of(made: Any, names: list[str] | None) -> str:
