@@ -314,3 +314,9 @@ def test_rows_that_fit_no_model_are_refused_in_words(kind):
     x, y = train()
     with pytest.raises(ValueError, match=why):
         learner(linear.Ridge(), x=x, y=y, test=None if test is None else test())
+
+
+@pytest.mark.parametrize("wrong", [-1.0, np.nan, np.inf])
+def test_weights_that_no_row_has_are_refused(wrong):
+    with pytest.raises(ValueError, match="the weights of `train` are negative, missing or not finite"):
+        learner(linear.Ridge(), weights=np.where(np.arange(200) == 7, wrong, 1.0))

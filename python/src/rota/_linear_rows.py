@@ -70,6 +70,16 @@ def targets(part: str, values: Any) -> Any:
     return found[:, 0] if found.ndim == 2 and found.shape[1] == 1 else found
 
 
+def weights_of(targets: Any, values: Any) -> Any:
+    """Weights of training rows with these targets as 64-bit floats."""
+    weights, count = np.asarray(values, dtype=np.float64), len(np.asarray(targets))
+    if weights.shape != (count,):
+        raise ValueError(f"`train` has {count} targets, and weights of the shape {weights.shape}")
+    if not (np.isfinite(weights) & (weights >= 0)).all():
+        raise ValueError("the weights of `train` are negative, missing or not finite: leave these rows out, or give them the weight 0")
+    return weights
+
+
 def as_numbers(part: str, values: Any) -> Any:
     """Targets of a regression as 64-bit floats."""
     try:

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from . import _learner
 from ._columns import ordered
-from ._linear_rows import as_numbers, check_sizes, check_steps, features, has_rate, instead_of, targets
+from ._linear_rows import as_numbers, check_sizes, check_steps, features, has_rate, instead_of, targets, weights_of
 from ._notes import note
 from ._pipelines import dense, scaled, taken_apart
 from ._learner import Outputs, Rows, Split, Tensor, Training, Update
@@ -166,9 +166,7 @@ class Learner(_learner.Learner):
             return train, None
         if len(train) != 3:
             raise ValueError(f"`train` has {len(train)} parts: give (x, y), or (x, y, sample_weight)")
-        weights = np.asarray(train[2], dtype=np.float64)
-        if weights.shape != (len(np.asarray(train[1])),):
-            raise ValueError(f"`train` has {len(np.asarray(train[1]))} targets, and weights of the shape {weights.shape}")
+        weights = weights_of(train[1], train[2])
         taken = inspect.signature(getattr(estimator, "partial_fit", estimator.fit)).parameters
         if "sample_weight" not in taken:
             raise TypeError(f"{name} takes no `sample_weight`: leave it out, or use another estimator")
