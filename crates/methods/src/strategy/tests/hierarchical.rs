@@ -525,7 +525,20 @@ fn a_sum_that_no_silos_have_moves_nothing_and_a_refusal_ends() {
     // A round that told nothing is marked, until the next one that does.
     let nothing = by.nothing_told(state, 2);
     assert!(statistics_in_vain(&nothing.memory));
-    assert_eq!(round(by, &nothing, &honest, 2).state, told);
+    let mut again = round(by, &nothing, &honest, 2).state;
+    // Whoever made it void has read its sum.
+    let numbers = AnswerWords::read(&honest.entries[0].model)
+        .unwrap()
+        .words
+        .len() as u64;
+    assert_eq!(
+        opened(&nothing),
+        opened(state).map(|before| before + numbers)
+    );
+    assert_eq!(opened(&again), opened(&told).map(|once| once + numbers));
+    let once = told.memory.get("hierarchical.opened").unwrap().clone();
+    again.memory.insert("hierarchical.opened", once);
+    assert_eq!(again, told);
 }
 
 #[test]

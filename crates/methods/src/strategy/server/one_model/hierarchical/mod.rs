@@ -34,8 +34,9 @@ use crate::robust::Samples;
 use crate::strategy::options::{MethodSetting, positive, require};
 use crate::strategy::statistics::mark_nothing;
 use crate::strategy::{
-    DecideError, Decision, EquipError, Kept, LoadedManifest, ModelEntry, Objection, Outcome,
-    Participant, Plan, SettleError, State, StatisticsAccount, Strategy, StrategyError, Watch,
+    DecideError, Decision, EquipError, Kept, LoadedManifest, Memory, ModelEntry, Objection,
+    Outcome, Participant, Plan, SettleError, State, StatisticsAccount, Strategy, StrategyError,
+    Watch,
 };
 
 /// Options of the hierarchical model.
@@ -327,12 +328,19 @@ impl MixedModel {
             }
             mark_nothing(memory, false);
         }
-        if *phase != SumsPhase::Over && !total.is_refused() {
-            let opened = state.memory.count(memory::OPENED).unwrap_or(0);
-            let opened = opened.saturating_add(phase.numbers() as u64);
-            memory.insert(memory::OPENED, Kept::Count(opened));
+        if !total.is_refused() {
+            count_opened(memory, phase);
         }
         after
+    }
+}
+
+/// Counts the numbers of a round as opened.
+fn count_opened(memory: &mut Memory, phase: &SumsPhase) {
+    if *phase != SumsPhase::Over {
+        let opened = memory.count(memory::OPENED).unwrap_or(0);
+        let opened = opened.saturating_add(phase.numbers() as u64);
+        memory.insert(memory::OPENED, Kept::Count(opened));
     }
 }
 
@@ -478,10 +486,14 @@ impl Strategy for MixedModel {
         Some(self.account(state, &self.before(state)?, rounds))
     }
 
-    fn nothing_told(&self, state: &State, _: u64) -> State {
+    /// Whoever made its sum void knows by how much, and can read it: its numbers count as opened.
+    fn nothing_told(&self, state: &State, round: u64) -> State {
         let mut after = state.clone();
         if self.encoding != SumsEncoding::Pairs {
             mark_nothing(&mut after.memory, true);
+            if let Some(before) = self.before(state) {
+                count_opened(&mut after.memory, &self.phase(state, &before, round));
+            }
         }
         after
     }
