@@ -242,6 +242,15 @@ fn what_is_no_answer_is_refused_by_itself() {
     let model = entry([1.0, 2.0], Some(0), 1);
     let refused = strategy.admit_after(&state, &model, 1).unwrap_err();
     assert!(refused.contains("no tensor"), "{refused}");
+    // Nobody speaks for others, nor is as many as it likes that refuse.
+    let mut several = AnswerWords::read(answer).unwrap();
+    several.authors = u64::MAX;
+    let forged = ModelEntry {
+        model: several.write(),
+        ..good.entries[0].clone()
+    };
+    let refused = strategy.admit_after(&state, &forged, 1).unwrap_err();
+    assert!(refused.contains("silos, not of one"), "{refused}");
     // Another number of numbers than the round asks for.
     let after = round(&strategy, &state, &good, 1).state;
     let refused = strategy

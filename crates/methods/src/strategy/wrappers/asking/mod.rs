@@ -427,7 +427,7 @@ impl Strategy for QuestionsFirst {
 
     fn admit_after(&self, state: &State, entry: &ModelEntry, round: u64) -> Result<(), String> {
         match self.asked(state) {
-            Some(asked) => asked.read(&entry.model).map(drop),
+            Some(asked) => asked.read(&entry.model)?.must_be_of_one(),
             None => {
                 let round = Self::inner_round(state, round);
                 self.inner.admit_after(state, entry, round)

@@ -60,6 +60,19 @@ impl AnswerWords {
         self.refused.iter().any(|silos| *silos > 0)
     }
 
+    /// Checks that it is of one silo, as all are that members see apart.
+    ///
+    /// # Errors
+    /// It is not: one sentence.
+    pub(crate) fn must_be_of_one(&self) -> Result<(), String> {
+        match self.authors {
+            1 => Ok(()),
+            authors => Err(format!(
+                "the contribution is of {authors} silos, not of one"
+            )),
+        }
+    }
+
     /// Reads a contribution.
     ///
     /// # Errors

@@ -99,13 +99,8 @@ impl SumsEncoding {
     /// Why it cannot, in one sentence.
     pub(super) fn admit(self, model: &Params) -> Result<(), String> {
         match self.read(model)? {
-            ReadSums::Integers(answer) if answer.authors != 1 => {
-                let authors = answer.authors;
-                Err(format!(
-                    "the contribution is of {authors} silos, not of one"
-                ))
-            }
-            ReadSums::Numbers(_) | ReadSums::Integers(_) => Ok(()),
+            ReadSums::Integers(answer) => answer.must_be_of_one(),
+            ReadSums::Numbers(_) => Ok(()),
         }
     }
 
