@@ -19,7 +19,8 @@ pub(super) type HeardReply = Result<Reply, String>;
 pub(super) enum Unsent {
     /// The other side is gone.
     Gone,
-    /// The other side does not read.
+    /// The other side does not read. Pipes have threads that wait for it.
+    #[cfg_attr(not(unix), allow(dead_code))]
     Full,
 }
 

@@ -308,6 +308,7 @@ fn size_of_frame(len: [u8; 4]) -> Result<usize, String> {
 ///
 /// # Errors
 /// In words: a frame that is too large.
+#[cfg_attr(not(unix), allow(dead_code))]
 pub(super) fn frame_in(bytes: &[u8]) -> Result<Option<Range<usize>>, String> {
     let Some((&len, rest)) = bytes.split_first_chunk::<4>() else {
         return Ok(None);
