@@ -300,6 +300,11 @@ pub(crate) const KEYS: &[Key] = &[
     key("strategy.lean", "whether most rounds send the diagonals of matrices alone"),
     key("strategy.tolerance", "the longest step at which a mixed model is done"),
     key("strategy.precision", "the precision of common slopes around 0; estimated without it"),
+    key("strategy.exponent", "the power of two of the steps in which sums travel as integers"),
+    key("strategy.unknowns-per-number", "the unknown values of others for each number that sums may open").weakens(
+        Lowered,
+        "sums of the same rows may open more numbers, which are equations for the values of single silos",
+    ),
     key("strategy.statistic", "what selects the layer by which silos are compared"),
     key("strategy.centrality", "the centrality that gives a member its prior weight"),
     key("strategy.clusters", "the clusters of members over which the graph is learned"),

@@ -145,7 +145,9 @@ impl AgreedQuestion {
                 let groups = masked.groups();
                 let few_in_a_group = match &self.kind {
                     Kind::Trees(_) => Some("one of them may have few rows in a node of a tree"),
-                    Kind::Baselines(_) => Some("few sites of one of them may have rows in every fold"),
+                    Kind::Baselines(_) => {
+                        Some("few sites of one of them may have rows in every fold")
+                    }
                     _ => None,
                 };
                 if let Some(few) = few_in_a_group.filter(|_| groups.len() > 1) {

@@ -28,7 +28,7 @@ const COUNTED: Duration = Duration::from_secs(1);
 pub(super) struct Child {
     /// The process or connection itself.
     ender: Ender,
-    /// What carries messages.
+    /// Carrier of messages.
     line: Box<dyn ProgramLine>,
     /// Longest time without a word from it.
     timeout: Duration,

@@ -1,4 +1,4 @@
-//! What carries messages to a program and back: pipes with threads of their own, or a socket that is read and written
+//! Messages to a program and back: pipes with threads of their own, or a socket that is read and written
 //! by whoever asks.
 
 use std::io::{Read, Write};
@@ -24,7 +24,7 @@ pub(super) enum Unsent {
     Full,
 }
 
-/// What carries messages to a program and back.
+/// Carrier of messages to a program and back.
 pub(super) trait ProgramLine: Send {
     /// Sends a frame.
     ///

@@ -1,4 +1,4 @@
-//! How large the noise of a sum is, and what it lets be told.
+//! Standard deviation of the noise of a sum, and what it lets be told.
 
 use privacy::noise::{Authors, Multiplier};
 use privacy::sensitivity::Sensitivity;

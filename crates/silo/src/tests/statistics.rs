@@ -173,7 +173,7 @@ impl Fitted {
         config.learner = self.learner(config.member.me.0);
     }
 
-    /// What the members keep after this round, the number of the last adopted round, and what silos keep.
+    /// The state of the members after this round, the number of the last adopted round, and what silos keep.
     fn run(self, epoch: Arc<Epoch>, until: u64, fault: SiloFault) -> (Memory, u64, Vec<Rig>) {
         virtually(async {
             let silos = TestSilos::of(epoch);

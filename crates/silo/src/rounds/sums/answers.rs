@@ -88,7 +88,7 @@ pub(super) fn shape_of_answers(of: SumBasis<'_>, sum: &Sum) -> Result<Shape, Str
     Shape::new(integers, reach).map_err(|error| said(&error))
 }
 
-/// What a silo adds to a sum of answers, with its personal state as it was.
+/// The part of a silo in a sum of answers, with its personal state as it was.
 pub(super) fn prepared(
     of: SumBasis<'_>,
     secret: Secret,

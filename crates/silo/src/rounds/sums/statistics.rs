@@ -85,7 +85,7 @@ impl Summand for SumOfStatistics {
         training
     }
 
-    /// Who refuses says by which rule, so that the round ends without it; the reason stays at home.
+    /// A silo that refuses says by which rule, so that the round ends without it; the reason stays at home.
     fn prepare(
         &self,
         of: SumBasis<'_>,

@@ -1,4 +1,4 @@
-//! How many numbers the rounds to come may open, where sums alone are opened.
+//! Count of the numbers that the rounds to come may open, where sums alone are opened.
 
 use std::ops::RangeInclusive;
 

@@ -1,4 +1,4 @@
-//! What silos contribute to a round: a list of numbers, and which lists no silo can have.
+//! Contributions of silos to a round: a list of numbers, and which lists no silo can have.
 
 use crate::mixed::folds::{NUMBERS, OwnFoldLosses};
 use crate::mixed::{MixedProgress, SiteSums, SumsShape};
@@ -24,7 +24,7 @@ const COUNTS: usize = 2;
 /// The most rows of a silo.
 const MOST_ROWS: f64 = 1e12;
 
-/// What a list is the sum of.
+/// The silos that a list is the sum of.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct SumOf {
     /// Silos.
@@ -55,7 +55,7 @@ impl SumsPhase {
         }
     }
 
-    /// How many of the first numbers are whole.
+    /// Number of whole numbers, which come first.
     pub(super) fn whole_numbers(&self) -> usize {
         match self {
             Self::Counts | Self::Sums { .. } => COUNTS,

@@ -1,4 +1,4 @@
-//! How lists of numbers travel: as two numbers of single precision each, or as integers of 64 bits that add up, which
+//! Encodings of lists of numbers: as two numbers of single precision each, or as integers of 64 bits that add up, which
 //! rounds that open sums alone need. The sum of integers is the same in whatever order and under masks.
 
 use std::sync::Arc;
@@ -15,7 +15,7 @@ const BITS: u32 = 30;
 /// The largest agreed exponent.
 pub(super) const MOST_EXPONENT: u8 = 20;
 
-/// How the numbers of a contribution are written.
+/// Encoding of the numbers of a contribution.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum SumsEncoding {
     /// As two numbers of single precision.
@@ -30,7 +30,7 @@ pub(super) enum SumsEncoding {
 /// The numbers of all silos of a round together.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct SumsTotal {
-    /// What they are the sum of: without any silo there are no numbers.
+    /// The silos that they are the sum of: without any silo there are no numbers.
     pub(super) of: SumOf,
     /// The numbers.
     pub(super) numbers: Vec<f64>,
