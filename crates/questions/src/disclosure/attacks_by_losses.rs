@@ -13,8 +13,12 @@ use crate::tests::{near, words};
 use crate::{FederatedQuestion, Kind, QuestionProgress};
 
 fn losses() -> FederatedQuestion {
+    losses_of("ill = 1")
+}
+
+fn losses_of(outcome: &str) -> FederatedQuestion {
     let kind = Baselines {
-        outcome: "ill = 1".to_owned(),
+        outcome: outcome.to_owned(),
         terms: words(&["dose", "size"]),
         folds: 5,
         ridge: 1.0,
@@ -141,6 +145,29 @@ fn two_filters_that_differ_in_one_site_tell_its_losses() {
     breaks(guarded(&fewer, &sites, &mut records, &rules), "numbers");
 }
 
+#[test]
+fn an_outcome_in_other_words_tells_the_losses_of_a_site() {
+    let (all, sites) = (losses(), named(9));
+    let fewer = FederatedQuestion {
+        kind: losses_of("ill > 0").kind,
+        ..filtered("place < 8")
+    };
+    let [whole, part] = [&all, &fewer].map(|question| unguarded(question, &sites));
+    let [whole, part] = [&whole, &part].map(|found| found.rounds.last().unwrap());
+    // The same outcome: what the ninth site's local constant and model lose is the difference.
+    let ninth = own(&all, &sites[8], &whole.progress);
+    for (at, ninth) in ninth.iter().enumerate().take(2) {
+        let [sum, less] = [whole, part].map(|round| round.sum.block("losses")[at]);
+        near(sum - less, *ninth, 1e-6);
+    }
+    let rules = AnswerRules::default();
+    let mut records = fresh(9);
+    assert!(guarded(&all, &sites, &mut records, &rules).is_ok());
+    breaks(guarded(&fewer, &sites, &mut records, &rules), "numbers");
+    // Refused before more than counts is open: sites, rows, complete, outside, events.
+    assert_eq!(records[0].answered[1].opened, 5);
+}
+
 /// A meta-analysis of the mean dose, of the rows that a filter keeps.
 fn means(filter: &[&str]) -> FederatedQuestion {
     let effect = SiteEffect::Mean {
@@ -198,4 +225,32 @@ fn two_meta_analyses_that_differ_in_one_site_tell_its_estimate() {
     let mut records = fresh(15);
     assert!(guarded(&all, &sites, &mut records, &rules).is_ok());
     breaks(guarded(&fewer, &sites, &mut records, &rules), "numbers");
+}
+
+#[test]
+fn an_effect_in_other_words_tells_the_estimate_of_a_site() {
+    let difference = |between: &str| {
+        let effect = SiteEffect::Difference {
+            column: "dose".to_owned(),
+            between: between.to_owned(),
+        };
+        let reml = false;
+        Kind::Meta(Meta { effect, reml })
+    };
+    let of = |between: &str, filter: &[&str]| FederatedQuestion {
+        kind: difference(between),
+        ..means(filter)
+    };
+    // The other way round: every estimate has the other sign.
+    let (all, fewer) = (of("ill = 1", &[]), of("ill = 0", &["place < 14"]));
+    let sites = named(15);
+    let [whole, part] = [&all, &fewer].map(|question| unguarded(question, &sites));
+    let last = weighted(&all, &sites[14], &whole.rounds[1].progress);
+    let weighted = |found: &crate::AskedQuestion| found.rounds[1].sum.one("weighted");
+    near(weighted(&whole) + weighted(&part), last[1], 1e-5);
+    let rules = AnswerRules::default();
+    let mut records = fresh(15);
+    assert!(guarded(&all, &sites, &mut records, &rules).is_ok());
+    breaks(guarded(&fewer, &sites, &mut records, &rules), "numbers");
+    assert_eq!(records[0].answered[1].opened, 5);
 }

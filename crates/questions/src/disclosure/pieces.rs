@@ -130,7 +130,8 @@ fn folded(
     Ok((0..baselines.folds).map(outside).collect())
 }
 
-fn columns_of(inputs: &[QuestionInput]) -> Vec<String> {
+/// The columns of inputs, each once and in order.
+pub(super) fn columns_of(inputs: &[QuestionInput]) -> Vec<String> {
     let columns = inputs.iter().map(|input| input.column().to_owned());
     let mut columns: Vec<String> = columns.collect();
     columns.sort();

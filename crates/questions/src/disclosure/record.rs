@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::pieces::{RowSet, sets, single_out};
+use super::pieces::{RowSet, columns_of, sets, single_out};
 use super::{AnswerRules, Broken, gates};
 use crate::question::FederatedQuestion;
 use crate::table::{CellColumn, ConditionSign, RowTable};
@@ -217,15 +217,12 @@ impl AnswerRecord {
         sites: f64,
         rules: &AnswerRules,
     ) -> Result<(), SiteRefusal> {
-        let of_a_site = match &question.kind {
-            Kind::Baselines(_) => LOSSES,
-            Kind::Meta(_) => ESTIMATES,
-            _ => return Ok(()),
+        let Some((of_a_site, columns)) = functions_of(question) else {
+            return Ok(());
         };
-        let same = |answered: &&Answered| match (&answered.question.kind, &question.kind) {
-            (Kind::Baselines(one), Kind::Baselines(other)) => one.outcome == other.outcome,
-            (Kind::Meta(one), Kind::Meta(other)) => one.effect == other.effect,
-            _ => false,
+        let same = |answered: &&Answered| {
+            answered.question.kind.name() == question.kind.name()
+                && functions_of(&answered.question).is_some_and(|(_, others)| others == columns)
         };
         let questions = 1 + self.others(question).filter(same).count();
         let unknowns = of_a_site.unknowns * (sites - 1.0 - question.rules.colluders as f64);
@@ -301,6 +298,21 @@ const ESTIMATES: SiteFunctions = SiteFunctions {
     unknowns: 2.0,
     sums: 8.0,
 };
+
+/// The functions of a site that a question opens sums of, and the columns that they are of: the same effect or outcome can be
+/// written in several ways, as `ill = 1` and `ill > 0`.
+fn functions_of(question: &FederatedQuestion) -> Option<(SiteFunctions, Vec<String>)> {
+    let inputs = question.inputs().unwrap_or_default();
+    match &question.kind {
+        // The outcome is behind the terms.
+        Kind::Baselines(_) => Some((
+            LOSSES,
+            columns_of(&inputs[inputs.len().saturating_sub(1)..]),
+        )),
+        Kind::Meta(_) => Some((ESTIMATES, columns_of(&inputs))),
+        _ => None,
+    }
+}
 
 impl FederatedQuestion {
     /// Checks that sums over so many sites hide the functions of single ones under masks.
