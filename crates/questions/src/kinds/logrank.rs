@@ -83,10 +83,11 @@ impl Excess {
 
     /// Adds a time with these rows at risk and events by group.
     fn add(&mut self, at_risk: &[f64], events: &[f64]) {
-        let (n, d): (f64, f64) = (at_risk.iter().sum(), events.iter().sum());
-        if d == 0.0 {
+        // With noise those of the groups may cancel.
+        if events.iter().all(|events| *events == 0.0) {
             return;
         }
+        let (n, d): (f64, f64) = (at_risk.iter().sum(), events.iter().sum());
         let factor = if n > 1.0 {
             d * (n - d) / (n * n * (n - 1.0))
         } else {
@@ -427,5 +428,20 @@ impl Logrank {
             by_site: false,
             noise: Some(noise),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn events_that_cancel_in_a_cell_count() {
+        let mut excess = Excess::zero(2);
+        excess.add(&[60.0, 40.0], &[3.0, -3.0]);
+        assert_eq!(excess.gap, [3.0]);
+        assert_eq!(excess.covariance.at(0, 0), 0.0);
+        excess.add(&[0.0, 0.0], &[0.0, 0.0]);
+        assert_eq!(excess.gap, [3.0]);
     }
 }
