@@ -5,7 +5,7 @@ use crate::table::CellValue;
 /// 2⁵³, the numbers that 53 bits make.
 const UNIT: f64 = 9_007_199_254_740_992.0;
 
-/// A number from 0 to below 1 that follows from the values of a row alone, so equal rows have equal ones.
+/// A number from 0 to below 1 that follows from these values of a row alone, so rows with equal ones have the same.
 pub(crate) fn part_of(row: impl Iterator<Item = CellValue>) -> f64 {
     let mut hash = 0xcbf2_9ce4_8422_2325_u64;
     for value in row {

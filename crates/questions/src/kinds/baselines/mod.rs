@@ -1,10 +1,11 @@
 //! The worth of learning together, before a model is trained: losses of a constant and a linear model in rows that they
 //! have not seen, of local ones of each site and of global ones.
 //!
-//! Every row is in one fold, by a hash of its values. For each fold the global model is fitted to the rows outside of it
-//! at all sites, by Newton's method on sums over rows. Then a site measures its own rows of the fold: with a constant and
-//! a model of its own other rows, and with the global ones. Opened are sums over sites of their mean losses, so the
-//! interval of the gain is one over sites (Student's t of the sites' differences).
+//! Every row is in one fold, by a hash of its terms. The outcome is not in it: where terms have few values, all rows alike
+//! with one outcome would be in one fold, and a model would have seen those with the other one alone. For each fold the
+//! global model is fitted to the rows outside of it at all sites, by Newton's method on sums over rows. Then a site measures
+//! its own rows of the fold: with a constant and a model of its own other rows, and with the global ones. Opened are sums
+//! over sites of their mean losses, so the interval of the gain is one over sites (Student's t of the sites' differences).
 //!
 //! The losses are functions of a whole site, which masks hide only among several: see `disclosure`.
 
@@ -109,9 +110,10 @@ impl Baselines {
         progress.fitted.then_some(progress.sites)
     }
 
-    /// The fold of a complete row with these values, from 0.
+    /// The fold of a complete row, from 0. Its last value is the outcome.
     pub(crate) fn fold(&self, row: &[f64]) -> usize {
-        let values = row.iter().copied().map(CellValue::Known);
+        let values = row.iter().take(self.terms.len());
+        let values = values.copied().map(CellValue::Known);
         let fold = crate::row_hash::part_of(values) * self.folds as f64;
         (fold as usize).min(self.folds - 1)
     }
