@@ -412,8 +412,8 @@ def test_every_kind_is_drawn(hospitals, pyplot):
     assert "·" in words(kinds["crosstab"].plot())
     gain = kinds["baselines"].frame()
     losses = kinds["trees"].frame()
-    assert list(losses["trees"]) == list(range(21)) and "20 trees 0.48" in repr(kinds["trees"])
-    assert kinds["trees"].n == 305 and "305 of 410 at 4 sites" in repr(kinds["trees"]) and "105 held out" in repr(kinds["trees"])
+    assert list(losses["trees"]) == list(range(21)) and "20 trees 0.45" in repr(kinds["trees"])
+    assert kinds["trees"].n == 306 and "306 of 410 at 4 sites" in repr(kinds["trees"]) and "104 held out" in repr(kinds["trees"])
     assert [line.get_label() for line in kinds["trees"].plot().get_lines()] == ["in training", "held out"]
     assert list(gain["model"]) == ["global instead of local"] and gain["sites"][0] == 4
     with pytest.raises(ValueError, match="needs 2 axes, and there is 1"):

@@ -3,7 +3,7 @@
 use super::data::heart;
 use super::*;
 use crate::kinds::trees::{Trees, TreesOutcome};
-use crate::table::CellColumn;
+use crate::table::{CellColumn, CellValue};
 use crate::{QuestionMode, QuestionRound};
 
 /// Twenty trees of three levels.
@@ -372,6 +372,20 @@ fn held_out_rows_are_in_no_tree_and_their_loss_is_measured() {
     let best = found.best().unwrap();
     assert!(best > 0 && best < 30, "{best}");
     assert!(held_out(best) < held_out(0) && held_out(40) > held_out(best));
+}
+
+#[test]
+fn rows_alike_but_for_the_outcome_are_on_one_side() {
+    let kind = Trees {
+        held_out: 0.5,
+        ..trees("ill = 1", &["dose"])
+    };
+    let trained = |row: [f64; 2]| kind.trains_on(&row.map(CellValue::Known));
+    let sides: Vec<[bool; 2]> = (0..100)
+        .map(|dose| [0.0, 1.0].map(|ill| trained([f64::from(dose), ill])))
+        .collect();
+    assert!(sides.iter().all(|[healthy, ill]| healthy == ill));
+    assert!(sides.contains(&[true; 2]) && sides.contains(&[false; 2]));
 }
 
 #[test]

@@ -75,7 +75,7 @@ pub struct Trees {
     /// The numbers between the bins of a column, ascending, such as its quantiles.
     #[serde(default)]
     pub edges: BTreeMap<String, Vec<f64>>,
-    /// The part of the rows that is held out, by a hash of a row's values, to measure the loss of rows that no tree has
+    /// The part of the rows that is held out, by a hash of a row's columns, to measure the loss of rows that no tree has
     /// seen.
     #[serde(default)]
     pub held_out: f64,

@@ -20,11 +20,15 @@ pub(super) fn is_used(row: &[CellValue]) -> bool {
         && !row.contains(&CellValue::Outside)
 }
 
-/// Returns whether a row is held out. It depends on its values alone, so equal rows are on one side, at whatever site
-/// they are.
+/// Returns whether a row is held out. It depends on its columns alone, so equal rows are on one side, at whatever site they
+/// are. The outcome, which is behind them, does not count: where columns have few values, all rows alike with one outcome would
+/// be held out, and trees would have seen those with the other one alone.
 pub(super) fn is_held_out(row: &[CellValue], part: f64) -> bool {
     // The hash costs more than all else of a round where a row has many columns.
-    part > 0.0 && crate::row_hash::part_of(row.iter().copied()) < part
+    part > 0.0
+        && row
+            .split_last()
+            .is_some_and(|(_, columns)| crate::row_hash::part_of(columns.iter().copied()) < part)
 }
 
 /// The bins of the rows that are used.
