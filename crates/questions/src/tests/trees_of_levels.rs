@@ -198,7 +198,7 @@ fn a_level_with_few_rows_or_none_stops_the_question() {
     let kind = Kind::Trees(trees("stage", &["dose"]));
     let why = stopped(kind, &wider, &sites).to_string();
     assert!(
-        why.starts_with("rows of a level of the outcome: 0") && why.contains("join it"),
+        why.starts_with("rows of level \"IV\" of the outcome: 0") && why.contains("join it"),
         "{why}"
     );
     let mut one = known();

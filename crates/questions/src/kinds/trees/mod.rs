@@ -446,8 +446,10 @@ impl Trees {
             }
             TreesTarget::Classes(_) => {
                 let joined = "leave out the level or join it with another one, use a wider filter, or ask more sites";
-                for rows in &start.outcomes {
-                    few("rows of a level of the outcome", *rows, fewest, joined)?;
+                let levels = known.agreed.levels.get(&self.outcome).into_iter().flatten();
+                for (level, rows) in levels.zip(&start.outcomes) {
+                    let what = format!("rows of level \"{level}\" of the outcome");
+                    few(&what, *rows, fewest, joined)?;
                 }
             }
             TreesTarget::Number => {}
