@@ -133,6 +133,8 @@ fn a_fourth_hospital_joins_late_with_the_hardest_table() {
         while nodes.until(node, "epoch")["epoch"] != 2 {}
         while nodes.until(node, "adopted")["round"] != 4 {}
     }
+    // A model is chosen after the last round, while other rounds may begin.
+    while nodes.until(3, "serves")["round"] != 4 {}
     let state = configs[0].with_file_name("state");
     let chain = good(&["chain", "--state", state.to_str().unwrap()]);
     let with_it = |line: &str| line.trim().starts_with("in ") && line.contains("late");

@@ -49,7 +49,7 @@ impl ToldOfMode for ModelsInClear {
                 "  for question {}, in at most {}, sums and counts over all rows of its files, up to {}: {seen}",
                 at + 1,
                 numbers::plural(question.most_rounds(QuestionMode::Clear) as usize, "round"),
-                numbers::bytes(question.largest_answer())
+                numbers::bytes(question.largest_answer(&protocol.privacy))
             ));
         }
         let rounds = agreement.learning_rounds() - u64::from(scale);

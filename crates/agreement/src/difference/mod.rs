@@ -178,8 +178,11 @@ impl Agreement {
 
     /// The largest size of a contribution that leaves room for answers to these questions.
     pub(crate) fn blob_limit_with(&self, questions: &[AgreedQuestion]) -> u64 {
-        let answers = questions.iter().map(AgreedQuestion::largest_answer);
-        answers.fold(self.epoch.protocol.blob_limit, u64::max)
+        let protocol = &self.epoch.protocol;
+        let answers = questions
+            .iter()
+            .map(|question| question.largest_answer(&protocol.privacy));
+        answers.fold(protocol.blob_limit, u64::max)
     }
 
     /// The whole file as a tree.

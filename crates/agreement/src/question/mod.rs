@@ -185,9 +185,9 @@ impl AgreedQuestion {
         question.most_rounds() + REPEATED
     }
 
-    /// Bytes of its largest answer.
-    pub fn largest_answer(&self) -> u64 {
-        answer_size(self.plain().largest_sum())
+    /// Bytes of its largest answer in a federation with this privacy: with noise some kinds have other sums.
+    pub fn largest_answer(&self, privacy: &Privacy) -> u64 {
+        answer_size(self.question(privacy).largest_sum())
     }
 
     /// Returns how many sites refused it by each rule, as sentences.
