@@ -13,6 +13,9 @@ const NOTHING: &str = "statistics.nothing";
 pub struct StatisticsAccount {
     /// Numbers that sums have opened so far.
     pub before: u64,
+    /// True once more than numbers of rows is open. All rounds were accounted for then, so that what is left is that of
+    /// each round: rounds that are added later must not end what has begun.
+    pub begun: bool,
     /// Numbers that the rounds to come open at most.
     pub most: u64,
     /// Numbers that all statistics of a silo follow from; `None` where only its rows give them all.
@@ -81,6 +84,7 @@ mod tests {
 
     const ACCOUNT: StatisticsAccount = StatisticsAccount {
         before: 10,
+        begun: false,
         most: 50,
         enough: Some(20),
         values: 5,

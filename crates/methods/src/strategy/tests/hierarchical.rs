@@ -478,10 +478,15 @@ fn the_account_has_all_numbers_that_rounds_may_open() {
     assert_eq!((before.before, before.rows), (0, None));
     assert_eq!((before.enough, before.values), (Some(9), 3));
     assert_eq!(before.unknowns_per_number, 3.0);
-    (0..3).for_each(|_| federation.round());
+    // Rows alone begin nothing.
+    federation.round();
+    let counted = account(&federation, 2..=20);
+    assert_eq!([before.begun, counted.begun], [false, false]);
+    (1..3).for_each(|_| federation.round());
     let after = account(&federation, 4..=20);
     assert_eq!((after.before, after.rows), (41, Some(150.0)));
     assert_eq!(after.before + after.most, before.most);
+    assert!(after.begun);
     let classes = strategy(integers(json!(["slopes"])));
     let classes = QuadraticFederation::new(classes, sites(6, 0.8, PlainLoss::Logistic));
     assert_eq!(account(&classes, 1..=2).enough, None);

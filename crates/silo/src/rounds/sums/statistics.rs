@@ -26,8 +26,12 @@ impl SumOfStatistics {
     /// # Errors
     /// The agreement opens sums of several groups, or weights its authors.
     pub(super) fn of(of: SumBasis<'_>, masked: &Masked) -> Result<Option<Self>, String> {
-        let rounds = of.base.next()..=of.config.member.epoch.protocol.rounds;
-        let account = of.config.strategy.statistics(&of.base.state, rounds);
+        let (next, last) = (of.base.next(), of.config.member.epoch.protocol.rounds);
+        let until = |last| of.config.strategy.statistics(&of.base.state, next..=last);
+        let account = until(last).and_then(|all| match all.begun {
+            true => until(next),
+            false => Some(all),
+        });
         let Some(account) = account else {
             return Ok(None);
         };
@@ -51,7 +55,7 @@ impl SumOfStatistics {
         Ok(Some(Self { account, silos }))
     }
 
-    /// Checks that the sums of all rounds hide those of single silos.
+    /// Checks that the sums of all agreed rounds hide those of single silos, or once they have begun those of the next one.
     fn counted(&self, of: SumBasis<'_>) -> Result<(), String> {
         self.account.check(self.silos, of.config.learner.samples())
     }

@@ -18,8 +18,10 @@ impl MixedModel {
         rounds: RangeInclusive<u64>,
     ) -> StatisticsAccount {
         let width = before.common.width() as u64;
+        let opened = state.memory.count(memory::OPENED).unwrap_or(0);
         StatisticsAccount {
-            before: state.memory.count(memory::OPENED).unwrap_or(0),
+            before: opened,
+            begun: opened > SumsPhase::Counts.numbers() as u64,
             most: self.most(state, before, rounds),
             // X'X, X'y and y'y, of which the first entry is the number of rows.
             enough: before.noise().then_some(width * (width + 3) / 2),
