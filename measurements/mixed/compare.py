@@ -103,7 +103,7 @@ def rota(program, rows, classes):
         if run.returncode != 0:
             raise SystemExit(run.stdout + run.stderr)
         result = json.loads(run.stdout)
-    means = {one["model"]: one["per-silo"] for one in result["means"]}
+    means = {one["model"]: one["per_silo"] for one in result["means"]}
     return {"own fit, Rota": means["local"], "hierarchical": means["coalition"]}
 
 
