@@ -66,6 +66,8 @@ fn when_interrupted(again: String) {
         // Where signals cannot be listened to, the process ends without the line.
         let Ok(runtime) = runtime else { return };
         if runtime.block_on(tokio::signal::ctrl_c()).is_ok() {
+            // So that no run that ends meanwhile has the last line.
+            let _last = io::stderr().lock();
             let _ = say(&format!(
                 "interrupted: what was measured is kept; `{again}` measures the rest"
             ));
