@@ -38,7 +38,7 @@ wheel:
 wheel-manylinux:
     python3 -m venv target/maturin
     target/maturin/bin/pip install --quiet "maturin[zig]>=1.9,<2"
-    cd python && CARGO_ZIGBUILD_PYTHON_PATH=../target/maturin/bin/python ../target/maturin/bin/maturin build --profile dist --zig --compatibility manylinux_2_28 --out ../dist
+    cd python && CARGO_ZIGBUILD_PYTHON_PATH={{justfile_directory()}}/target/maturin/bin/python ../target/maturin/bin/maturin build --profile dist --zig --compatibility manylinux_2_28 --out ../dist
 
 # The sources of the Python package as one file, into dist/, from which pip builds a wheel with a Rust compiler.
 sdist:
