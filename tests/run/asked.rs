@@ -313,6 +313,46 @@ fn nodes_answer_under_masks_and_a_kill_changes_nothing() {
     }
 }
 
+/// Kinds that no other test asks nodes for.
+const FURTHER: [&str; 4] = [
+    "kind = \"correlate\"\ncolumns = [\"age\", \"bmi\"]",
+    "kind = \"km\"\ntime = \"target\"\nevent = \"bp > 0\"\ngrid = { step = 50, cells = 7 }",
+    "kind = \"cox\"\ntime = \"target\"\nevent = \"bp > 0\"\nterms = [\"bmi\"]",
+    "kind = \"glm\"\nfamily = \"gaussian\"\noutcome = \"bp\"\nterms = [\"bmi\"]\nrobust = true",
+];
+
+#[test]
+fn nodes_answer_products_curves_and_hazards_under_masks() {
+    let agreed = crate::masked::SUMS.replace("rounds = 4", "rounds = 2");
+    let file = scenario("run-asked-further", &agreed);
+    let demo = Demo::new("run-asked-further", &["--scenario", file.to_str().unwrap()]);
+    let configs = &demo.configs;
+    let tables: Vec<_> = configs
+        .iter()
+        .map(|config| config.with_file_name("rows.csv"))
+        .collect();
+    let files: Vec<_> = tables.iter().map(PathBuf::as_path).collect();
+    let mut nodes = Heard::of(configs, &[]);
+    (0..4).for_each(|node| nodes.nodes.start(node));
+    for node in 0..4 {
+        nodes.until(node, "finished");
+    }
+    for (at, kind) in FURTHER.into_iter().enumerate() {
+        let asked = question(&demo.folder, &format!("{at}.toml"), kind, &files);
+        proposed(&mut nodes, configs, &asked, &[1, 2, 3]);
+        for node in 0..4 {
+            assert_eq!(nodes.until(node, "epoch")["epoch"], at + 1);
+            nodes.until(node, "finished");
+        }
+        let played = played(&asked);
+        for config in configs {
+            let found = answers(config);
+            assert_eq!(found[at]["state"], "answered", "{found:#}");
+            assert_eq!(found[at]["answer"], played, "{kind}");
+        }
+    }
+}
+
 #[test]
 fn nodes_answer_counts_with_noise_and_say_what_they_cost() {
     let agreed = crate::noised::NOISED.replace("rounds = 6", "rounds = 2");
