@@ -95,6 +95,10 @@ fn a_record_remembers_answers_and_refuses_differences() {
         fs::write(&file, text).unwrap();
         file.display().to_string()
     };
+    // One that is refused before anything is opened is not remembered.
+    let wrong = question("filter = [\"ward = a\"]");
+    let (code, error) = unanswered(&[&wrong, "--record", record]);
+    assert!(code != 0 && error.contains("ward"), "{error}");
     let first = json(&[&question(""), "--record", record]);
     assert_eq!(first["stored"], false);
     let again = json(&[&question(""), "--record", record]);
