@@ -5,6 +5,7 @@
 use rota::node::events::{Line, NodeEvent};
 use std::fs::{self, File, OpenOptions};
 use std::io::{BufRead, BufReader};
+use std::net::{Ipv4Addr, TcpListener, UdpSocket};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::atomic::{AtomicU16, Ordering};
@@ -77,12 +78,21 @@ pub(crate) fn scenario(name: &str, text: &str) -> PathBuf {
     file
 }
 
-/// The first of sixteen ports. Tests that run in parallel must not look for free ports at the same
-/// time: a silo that starts later may find its port taken. Every federation has ports of its own.
+/// The first of sixteen free ports. Tests that run in parallel must not look for free ports at the same
+/// time: a silo that starts later may find its port taken. Every federation has ports of its own, unless
+/// a process has more federations than places; a long test may have its ports still when they come again.
 pub(crate) fn base_port() -> u16 {
+    const PLACES: u16 = 170;
     static FEDERATIONS: AtomicU16 = AtomicU16::new(0);
-    let process = std::process::id() as u16 % 30;
-    10_000 + process * 320 + FEDERATIONS.fetch_add(1, Ordering::Relaxed) % 20 * 16
+    let first = 10_000 + std::process::id() as u16 % 8 * PLACES * 16;
+    let free = |port| {
+        let at = (Ipv4Addr::LOCALHOST, port);
+        TcpListener::bind(at).is_ok() && UdpSocket::bind(at).is_ok()
+    };
+    (0..PLACES)
+        .map(|_| first + FEDERATIONS.fetch_add(1, Ordering::Relaxed) % PLACES * 16)
+        .find(|base| (*base..base + 16).all(free))
+        .expect("one of the places of this process has free ports")
 }
 
 /// A federation made by `rota federation demo`: its id, and its silos' configurations.
