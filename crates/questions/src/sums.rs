@@ -80,7 +80,13 @@ impl AgreedColumns {
 
     pub(crate) fn level(&self, column: &str) -> Result<QuestionInput, QuestionError> {
         let levels = self.levels.get(column).filter(|levels| !levels.is_empty());
-        let levels = levels.ok_or_else(|| QuestionError::Levels(column.to_owned()))?;
+        let levels = levels.ok_or_else(|| match column.parse::<Condition>() {
+            Ok(_) => QuestionError::Other(format!(
+                "groups and cells are the levels of a column, and \"{column}\" is a condition: name a column with \
+                 `[levels]`, or put the condition into `filter`"
+            )),
+            Err(_) => QuestionError::Levels(column.to_owned()),
+        })?;
         Ok(QuestionInput::Level {
             column: column.to_owned(),
             levels: levels.clone(),

@@ -414,6 +414,11 @@ fn values_without_agreed_ranges_or_levels_cannot_be_asked_for() {
         columns: "cause".to_owned(),
     }));
     assert!(matches!(levels, QuestionError::Levels(_)) && levels.to_string().contains("[levels]"));
+    let condition = of(Kind::Crosstab(Crosstab {
+        rows: "a > 0".to_owned(),
+        columns: "cause".to_owned(),
+    }));
+    assert!(condition.to_string().contains("is a condition"));
 }
 
 #[test]
