@@ -38,10 +38,7 @@ impl Summand for SumOfAnswers {
     }
 
     fn draw(&self, secrets: &mut dyn RoundSecrets) -> Result<DrawnSecrets, String> {
-        Ok(DrawnSecrets {
-            secret: secrets.mask()?,
-            noise: None,
-        })
+        DrawnSecrets::masks_alone(secrets)
     }
 
     fn effort(&self, _: &SiloConfig, training: WorkSize) -> WorkSize {
@@ -61,12 +58,7 @@ impl Summand for SumOfAnswers {
     }
 
     fn model(&self, of: SumBasis<'_>, opened: &mut dyn OpenedTotal) -> Result<ToldModel, String> {
-        let mut sums = Vec::new();
-        let whole = opened.each_sum(&mut |authors, integers| {
-            let of_group = (pseudonym(of, authors), authors.len() as u64);
-            sums.push(AnswerWords::of_integers(of_group, integers).write());
-        })?;
-        Ok((Ok(sums), whole))
+        opened_answers(of, opened)
     }
 
     fn sigma(&self) -> Option<f64> {
@@ -113,22 +105,20 @@ pub(super) fn prepared(
     }
 }
 
-/// The answer of all authors together.
+/// The sum of each group's answers.
 ///
 /// # Errors
 /// The sums cannot be opened.
-pub(super) fn opened_answer(
+pub(super) fn opened_answers(
     of: SumBasis<'_>,
     opened: &mut dyn OpenedTotal,
 ) -> Result<ToldModel, String> {
-    let members = opened.members();
-    let (site, authors) = (pseudonym(of, &members), members.len() as u64);
-    let mut total = vec![0; AnswerWords::integers_of(&of.base.gate.layout)];
-    let whole = opened.each_block(&mut |at, block| {
-        total[at..at + block.len()].copy_from_slice(block);
+    let mut sums = Vec::new();
+    let whole = opened.each_sum(&mut |authors, integers| {
+        let of_group = (pseudonym(of, authors), authors.len() as u64);
+        sums.push(AnswerWords::of_integers(of_group, integers).write());
     })?;
-    let sum = AnswerWords::of_integers((site, authors), &total);
-    Ok((Ok(vec![sum.write()]), whole))
+    Ok((Ok(sums), whole))
 }
 
 /// Numbers of every row for a question, for sums with noise.

@@ -115,6 +115,19 @@ pub(crate) struct DrawnSecrets {
     pub(crate) noise: Option<Seed>,
 }
 
+impl DrawnSecrets {
+    /// Those of a vector without noise.
+    ///
+    /// # Errors
+    /// There are no random bytes.
+    fn masks_alone(secrets: &mut dyn RoundSecrets) -> Result<Self, String> {
+        Ok(Self {
+            secret: secrets.mask()?,
+            noise: None,
+        })
+    }
+}
+
 /// Prepared summand of a silo.
 pub(crate) struct PreparedSummand {
     pub(crate) secret: Secret,

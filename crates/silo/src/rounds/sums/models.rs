@@ -52,10 +52,7 @@ impl Summand for MeanOfModels {
     }
 
     fn draw(&self, secrets: &mut dyn RoundSecrets) -> Result<DrawnSecrets, String> {
-        Ok(DrawnSecrets {
-            secret: secrets.mask()?,
-            noise: None,
-        })
+        DrawnSecrets::masks_alone(secrets)
     }
 
     fn effort(&self, _: &SiloConfig, training: WorkSize) -> WorkSize {

@@ -6,7 +6,7 @@ use methods::strategy::{AnswerWords, StatisticsAccount};
 use privacy::masks::Shape;
 use protocol::privacy::{Masked, Sum};
 
-use super::answers::{opened_answer, prepared, shape_of_answers};
+use super::answers::{opened_answers, prepared, shape_of_answers};
 use super::{DrawnSecrets, OpenedTotal, PreparedSummand, SumBasis, Summand, ToldModel, Train};
 use crate::config::SiloConfig;
 use crate::environment::WorkSize;
@@ -79,10 +79,7 @@ impl Summand for SumOfStatistics {
     }
 
     fn draw(&self, secrets: &mut dyn RoundSecrets) -> Result<DrawnSecrets, String> {
-        Ok(DrawnSecrets {
-            secret: secrets.mask()?,
-            noise: None,
-        })
+        DrawnSecrets::masks_alone(secrets)
     }
 
     fn effort(&self, _: &SiloConfig, training: WorkSize) -> WorkSize {
@@ -118,7 +115,7 @@ impl Summand for SumOfStatistics {
     }
 
     fn model(&self, of: SumBasis<'_>, opened: &mut dyn OpenedTotal) -> Result<ToldModel, String> {
-        opened_answer(of, opened)
+        opened_answers(of, opened)
     }
 
     fn sigma(&self) -> Option<f64> {
