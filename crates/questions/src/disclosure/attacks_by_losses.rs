@@ -128,17 +128,22 @@ fn a_filter_that_leaves_one_site_tells_its_losses() {
     assert_eq!(records[0].answered[0].opened, fits.sum::<u64>() - losses);
 }
 
-#[test]
-fn two_filters_that_differ_in_one_site_tell_its_losses() {
-    let (all, fewer, sites) = (losses(), filtered("place < 8"), named(9));
-    let [whole, part] = [&all, &fewer].map(|question| unguarded(question, &sites));
+/// Checks that the sums of two questions, of which the second one leaves out the ninth site, tell what its local constant
+/// and model lose: it is the difference.
+fn tell_the_ninth(all: &FederatedQuestion, fewer: &FederatedQuestion, sites: &[RowTable]) {
+    let [whole, part] = [all, fewer].map(|question| unguarded(question, sites));
     let [whole, part] = [&whole, &part].map(|found| found.rounds.last().unwrap());
-    // Of the ninth site: what its local constant and its local model lose.
-    let ninth = own(&all, &sites[8], &whole.progress);
+    let ninth = own(all, &sites[8], &whole.progress);
     for (at, ninth) in ninth.iter().enumerate().take(2) {
         let [sum, less] = [whole, part].map(|round| round.sum.block("losses")[at]);
         near(sum - less, *ninth, 1e-6);
     }
+}
+
+#[test]
+fn two_filters_that_differ_in_one_site_tell_its_losses() {
+    let (all, fewer, sites) = (losses(), filtered("place < 8"), named(9));
+    tell_the_ninth(&all, &fewer, &sites);
     let rules = AnswerRules::default();
     let mut records = fresh(9);
     assert!(guarded(&all, &sites, &mut records, &rules).is_ok());
@@ -152,14 +157,7 @@ fn an_outcome_in_other_words_tells_the_losses_of_a_site() {
         kind: losses_of("ill > 0").kind,
         ..filtered("place < 8")
     };
-    let [whole, part] = [&all, &fewer].map(|question| unguarded(question, &sites));
-    let [whole, part] = [&whole, &part].map(|found| found.rounds.last().unwrap());
-    // The same outcome: what the ninth site's local constant and model lose is the difference.
-    let ninth = own(&all, &sites[8], &whole.progress);
-    for (at, ninth) in ninth.iter().enumerate().take(2) {
-        let [sum, less] = [whole, part].map(|round| round.sum.block("losses")[at]);
-        near(sum - less, *ninth, 1e-6);
-    }
+    tell_the_ninth(&all, &fewer, &sites);
     let rules = AnswerRules::default();
     let mut records = fresh(9);
     assert!(guarded(&all, &sites, &mut records, &rules).is_ok());

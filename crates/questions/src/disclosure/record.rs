@@ -262,8 +262,12 @@ impl AnswerRecord {
         }
     }
 
-    /// Keeps a question of which rounds were opened, whether or not there was an answer.
+    /// Keeps a question of which rounds were opened, whether or not there was an answer. One that opened nothing is not
+    /// kept: it tells nothing, and if it is about a column that a site lacks, it would end all later ones.
     pub fn keep(&mut self, question: &FederatedQuestion, table: &RowTable, asked: &AskedQuestion) {
+        if asked.rounds.is_empty() {
+            return;
+        }
         let numbers = asked.rounds.iter().map(|round| round.layout.len() as u64);
         let answer = asked.counts.clone().zip(asked.end.clone().ok());
         self.answered.push(Answered {

@@ -1,6 +1,6 @@
 //! Losses of local and global models by folds: those of scikit-learn, and what they say of learning together.
 
-use super::data::heart;
+use super::data::{heart, heart_ranges};
 use super::*;
 use crate::kinds::baselines::{Baselines, BaselinesOutcome, TogetherOrAlone};
 use crate::outcome::{LEVEL, sheets};
@@ -38,17 +38,6 @@ fn are(found: &BaselinesOutcome, losses: [f64; 4], gain: [f64; 4], gaining: f64)
         near(*found, expected, 2e-6);
     }
     assert_eq!(found.gaining, gaining);
-}
-
-fn heart_ranges() -> AgreedColumns {
-    let ranges = [
-        ("age10", [-6.0, 6.0]),
-        ("trestbps20", [-8.0, 8.0]),
-        ("thalach25", [-8.0, 8.0]),
-        ("thalach", [0.0, 300.0]),
-        ("oldpeak", [-10.0, 10.0]),
-    ];
-    agreed(&ranges, &[])
 }
 
 #[test]

@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use super::agreed;
+use crate::AgreedColumns;
 use crate::table::RowTable;
 
 fn folder() -> Option<PathBuf> {
@@ -49,6 +51,18 @@ pub(super) fn heart() -> Option<Vec<RowTable>> {
             .map(read)
             .into(),
     )
+}
+
+/// The ranges of its columns.
+pub(super) fn heart_ranges() -> AgreedColumns {
+    let ranges = [
+        ("age10", [-6.0, 6.0]),
+        ("trestbps20", [-8.0, 8.0]),
+        ("thalach25", [-8.0, 8.0]),
+        ("thalach", [0.0, 300.0]),
+        ("oldpeak", [-10.0, 10.0]),
+    ];
+    agreed(&ranges, &[])
 }
 
 /// Six regions of breast cancer patients: the columns of the known answers. `None` without the data.

@@ -1,13 +1,13 @@
 //! Boosted trees: those of scikit-learn on the same bins, and those of one table with all rows.
 
-use super::data::heart;
+use super::data::{heart, heart_ranges};
 use super::*;
 use crate::kinds::trees::{Trees, TreesOutcome};
 use crate::table::{CellColumn, CellValue};
 use crate::{QuestionMode, QuestionRound};
 
 /// Twenty trees of three levels.
-fn trees(outcome: &str, columns: &[&str]) -> Trees {
+pub(super) fn trees(outcome: &str, columns: &[&str]) -> Trees {
     Trees {
         outcome: outcome.to_owned(),
         columns: words(columns),
@@ -23,22 +23,11 @@ fn trees(outcome: &str, columns: &[&str]) -> Trees {
     }
 }
 
-fn grown(kind: &Trees, agreed: &AgreedColumns, sites: &[RowTable]) -> TreesOutcome {
+pub(super) fn grown(kind: &Trees, agreed: &AgreedColumns, sites: &[RowTable]) -> TreesOutcome {
     match answer(Kind::Trees(kind.clone()), agreed, sites) {
         Outcome::Trees(found) => found,
         other => panic!("{other:?}"),
     }
-}
-
-fn heart_ranges() -> AgreedColumns {
-    let ranges = [
-        ("age10", [-6.0, 6.0]),
-        ("trestbps20", [-8.0, 8.0]),
-        ("thalach25", [-8.0, 8.0]),
-        ("thalach", [0.0, 300.0]),
-        ("oldpeak", [-10.0, 10.0]),
-    ];
-    agreed(&ranges, &[])
 }
 
 fn score(found: &TreesOutcome, row: &[f64]) -> f64 {
@@ -47,7 +36,7 @@ fn score(found: &TreesOutcome, row: &[f64]) -> f64 {
 }
 
 #[track_caller]
-fn within(found: f64, expected: f64, apart: f64) {
+pub(super) fn within(found: f64, expected: f64, apart: f64) {
     assert!((found - expected).abs() <= apart, "{found} {expected}");
 }
 

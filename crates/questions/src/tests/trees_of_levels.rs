@@ -1,30 +1,15 @@
 //! Boosted trees of an outcome with several levels: those of scikit-learn on the same bins, and those of one table.
 
 use super::data::heart;
-use super::trees::{bits, pooled, synthetic};
+use super::trees::{bits, grown, pooled, synthetic, within};
 use super::*;
-use crate::kinds::trees::{Trees, TreesOutcome};
+use crate::kinds::trees::Trees;
 
+/// Ten trees of each level.
 fn trees(outcome: &str, columns: &[&str]) -> Trees {
     Trees {
-        outcome: outcome.to_owned(),
-        columns: words(columns),
         trees: 10,
-        depth: 3,
-        rate: 0.1,
-        lambda: 1.0,
-        min_rows: 20,
-        min_hessian: 1e-3,
-        bins: 32,
-        edges: Default::default(),
-        held_out: 0.0,
-    }
-}
-
-fn grown(kind: &Trees, agreed: &AgreedColumns, sites: &[RowTable]) -> TreesOutcome {
-    match answer(Kind::Trees(kind.clone()), agreed, sites) {
-        Outcome::Trees(found) => found,
-        other => panic!("{other:?}"),
+        ..super::trees::trees(outcome, columns)
     }
 }
 
@@ -34,11 +19,6 @@ fn known() -> AgreedColumns {
         &[("dose", [0.0, 100.0]), ("weight", [50.0, 90.0])],
         &[("stage", &["I", "II", "III"]), ("ill", &["0", "1"])],
     )
-}
-
-#[track_caller]
-fn within(found: f64, expected: f64, apart: f64) {
-    assert!((found - expected).abs() <= apart, "{found} {expected}");
 }
 
 #[test]

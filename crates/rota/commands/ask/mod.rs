@@ -206,13 +206,9 @@ fn play(
         Ok(())
     })
     .map_err(wrong)?;
-    // A question that was refused before anything was opened tells nothing; one about a column that no site has would end
-    // all that come after it.
-    if !asked.rounds.is_empty() {
-        for (name, table) in sites {
-            let record = records.entry(name.clone()).or_default();
-            record.keep(question, table, &asked);
-        }
+    for (name, table) in sites {
+        let record = records.entry(name.clone()).or_default();
+        record.keep(question, table, &asked);
     }
     Ok(PlayedQuestion {
         asked,
