@@ -1,6 +1,6 @@
 //! An agreement in words, for those who sign it.
 
-use agreement::{Agreement, DeltaDoubt, Draft, Mode, confusing};
+use agreement::{Agreement, DeltaDoubt, Draft, confusing};
 use methods::strategy::StrategyConfig;
 use protocol::Roster;
 use protocol::parameters::{Rotation, Verification};
@@ -58,7 +58,7 @@ pub fn words_for(agreement: &Agreement, own: &OwnSide) -> Vec<String> {
         agreement.strategy_config.name(),
         rounds,
     ));
-    let mode = Mode::of(&epoch.protocol.privacy).of_questions();
+    let mode = agreement.question_mode();
     for (at, question) in agreement.questions.iter().enumerate() {
         lines.push(format!(
             "  answering question {} ({}) before, in at most {}: {}",

@@ -11,6 +11,7 @@ use methods::strategy::{Names, StrategyConfig, build};
 use protocol::parameters::{Epoch, Genesis, ParametersError, ProtocolParameters};
 use protocol::roster::{RosterError, Silo};
 use protocol::{Formats, Hash, PublicKey};
+use questions::QuestionMode;
 use task::TaskConfig;
 use task::data::DataError;
 use task::external::{Initial, StartFrom, TensorConfig};
@@ -207,8 +208,12 @@ impl Agreement {
     /// The rounds that learn: all but the most that its questions take.
     pub fn learning_rounds(&self) -> u64 {
         let rounds = self.epoch.protocol.rounds;
-        let mode = Mode::of(&self.epoch.protocol.privacy).of_questions();
-        learning_rounds(rounds, &self.questions, mode).unwrap_or(rounds)
+        learning_rounds(rounds, &self.questions, self.question_mode()).unwrap_or(rounds)
+    }
+
+    /// The mode of questions in this federation.
+    pub fn question_mode(&self) -> QuestionMode {
+        Mode::of(&self.epoch.protocol.privacy).of_questions()
     }
 
     /// The text of the file; [`parse`](Self::parse) reads the same agreement from it.

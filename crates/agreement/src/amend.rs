@@ -12,7 +12,6 @@ use task::MakeStandIn;
 use crate::agreement::{Agreement, Unfit};
 use crate::alike::{LookError, check_new};
 use crate::config_error::ConfigError;
-use crate::file::Mode;
 use crate::question::AgreedQuestion;
 
 /// Reason to refuse a text as an amendment.
@@ -253,7 +252,7 @@ impl Agreement {
             return Err(AmendError::Question(why));
         }
         let mut protocol = self.epoch.protocol.clone();
-        protocol.rounds += question.most_rounds(Mode::of(&protocol.privacy).of_questions());
+        protocol.rounds += question.most_rounds(self.question_mode());
         let silos = self.epoch.roster.silos().to_vec();
         let mut questions = self.questions.clone();
         questions.push(question);

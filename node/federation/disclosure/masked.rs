@@ -1,6 +1,6 @@
 //! Data that leave an institution in secure-aggregation rounds, and what others could learn from them.
 
-use agreement::{Agreement, Mode};
+use agreement::Agreement;
 use formatting::numbers::{self, plural};
 use methods::strategy::{Method, StrategyView};
 use protocol::privacy::{Group, Masked};
@@ -108,7 +108,7 @@ fn opens_statistics(agreement: &Agreement) -> bool {
 
 /// Returns what leaves for the questions of an agreement, and who sees it.
 pub(super) fn asked(agreement: &Agreement, seen: &str) -> Vec<String> {
-    let mode = Mode::of(&agreement.epoch.protocol.privacy).of_questions();
+    let mode = agreement.question_mode();
     let questions = agreement.questions.iter().enumerate();
     let said = questions.map(|(at, question)| {
         format!(

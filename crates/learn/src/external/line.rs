@@ -1,5 +1,5 @@
-//! Messages to a program and back: pipes with threads of their own, or a socket that is read and written
-//! by whoever asks.
+//! Messages to a program and back: pipes with threads of their own, or a socket without them, which the thread of
+//! the caller reads and writes.
 
 use std::io::{Read, Write};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender, TryRecvError};
@@ -116,7 +116,7 @@ pub(super) use socket::ProgramSocket;
 #[cfg(unix)]
 mod socket {
     //! A socket, of which a thread for each direction would take longer than a short training: messages wait in it
-    //! as they would in a channel, and whoever shuts it down ends a read or write under way.
+    //! as they would in a channel, and shutting it down ends a read or write under way.
 
     use std::io::{self, ErrorKind, Read, Write};
     use std::os::unix::net::UnixStream;
@@ -131,7 +131,7 @@ mod socket {
     /// Bytes that are read at once.
     const BLOCK: usize = 1 << 12;
 
-    /// A socket that is read and written by whoever asks.
+    /// A socket that the thread of the caller reads and writes.
     pub(in super::super) struct ProgramSocket {
         stream: UnixStream,
         /// Bytes that were read and not received.

@@ -184,7 +184,7 @@ impl SumsEncoding {
 }
 
 impl SumsTotal {
-    /// Returns whether the round told nothing because silos refuse.
+    /// Returns whether there are no numbers because silos refused.
     pub(super) fn is_refused(&self) -> bool {
         self.of.silos == 0.0 && self.refused.iter().any(|silos| *silos > 0)
     }
