@@ -97,8 +97,8 @@ pub use state::State;
 pub use statistics::{StatisticsAccount, statistics_in_vain};
 pub use wrappers::altered_decisions::with_altered_decisions;
 pub use wrappers::asking::{
-    AnswerWords, LARGEST_WORD, QuestionRounds, QuestionState, QuestionsFirst, REFUSAL_RULES,
-    answer_size, asked_in_vain,
+    AnswerWords, LARGEST_WORD, LAST_QUESTION, QuestionRounds, QuestionState, QuestionsFirst,
+    REFUSAL_RULES, answer_size, asked_in_vain,
 };
 pub use wrappers::participation::Participation;
 pub use wrappers::personal_layers::{INTERCEPT, LAST_LAYER, NORM_LAYERS};
@@ -330,6 +330,13 @@ pub trait Strategy: Send + Sync {
             Some(inner) => inner.nothing_told(state, round),
             None => state.clone(),
         }
+    }
+
+    /// Returns whether no round that learns follows on this state, though the federation may not
+    /// [end](Self::ends) with it: members may have something to answer yet. By default where it ends.
+    fn has_learned(&self, state: &State) -> bool {
+        let inner = || self.inner().is_some_and(|inner| inner.has_learned(state));
+        self.ends(state) || inner()
     }
 
     /// Returns whether the federation ends with this state, before the last round of its parameter set. By default

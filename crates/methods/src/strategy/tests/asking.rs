@@ -1,4 +1,4 @@
-//! Rounds in which members answer a question, before the rounds of a strategy.
+//! Rounds in which members answer a question, before the rounds of a strategy and behind them.
 
 use std::ops::ControlFlow;
 
@@ -65,8 +65,9 @@ impl Answers for AnsweringSite {
         }
         let round = opened.len() as u64 + 1;
         let first = self.own.wrapping_mul(round);
-        // As the rounds of the question below ask for.
-        Ok(OwnAnswer::Numbers(vec![first; question + opened.len() + 1]))
+        // As the rounds of the question below ask for; the one at last is as the first.
+        let place = question % LAST_QUESTION;
+        Ok(OwnAnswer::Numbers(vec![first; place + opened.len() + 1]))
     }
 }
 
@@ -429,4 +430,119 @@ fn rounds_that_tell_nothing_are_no_rounds_of_learning() {
     assert_eq!(strategy.plan(&state, 4).task, Task::Train(training()));
     // A round of learning that tells nothing leaves all as it was.
     assert_eq!(strategy.nothing_told(&state, 4), state);
+}
+
+/// So many rounds of learning, a question of one round before them, and one of two at last.
+fn asking_at_last(inner: Arc<dyn Strategy>, learning: u64) -> QuestionsFirst {
+    let growing = |rounds| -> Arc<dyn QuestionRounds> {
+        Arc::new(GrowingRounds {
+            question: 0,
+            rounds,
+        })
+    };
+    QuestionsFirst::new(inner, vec![growing(1)], learning).and_at_last(growing(2))
+}
+
+/// FedAvg that ends after its first round.
+struct EndingEarly(Arc<dyn Strategy>);
+
+impl Strategy for EndingEarly {
+    fn name(&self) -> &'static str {
+        self.0.name()
+    }
+
+    fn inner(&self) -> Option<&dyn Strategy> {
+        Some(&*self.0)
+    }
+
+    fn plan(&self, state: &State, round: u64) -> Plan {
+        self.0.plan(state, round)
+    }
+
+    fn decide(
+        &self,
+        state: &State,
+        manifest: &LoadedManifest,
+        round: u64,
+    ) -> Result<Decision, DecideError> {
+        self.0.decide(state, manifest, round)
+    }
+
+    fn check(
+        &self,
+        state: &State,
+        manifest: &LoadedManifest,
+        decision: &Decision,
+        round: u64,
+    ) -> Result<(), Objection> {
+        self.0.check(state, manifest, decision, round)
+    }
+
+    fn settle(
+        &self,
+        state: &State,
+        manifest: &LoadedManifest,
+        decision: &Decision,
+        round: u64,
+    ) -> Result<Outcome, SettleError> {
+        let mut after = self.0.settle(state, manifest, decision, round)?;
+        after.state.memory.insert("early", Kept::Count(1));
+        Ok(after)
+    }
+
+    fn ends(&self, state: &State) -> bool {
+        state.memory.count("early").is_some()
+    }
+}
+
+/// The tasks of the rounds of a strategy until it ends, whether it had learned all before each, and the last state.
+fn played(strategy: &QuestionsFirst) -> (Vec<(Task, bool)>, State) {
+    let (mut state, mut tasks) = (genesis(), Vec::new());
+    for nth in 1.. {
+        if strategy.ends(&state) {
+            break;
+        }
+        let task = strategy.plan(&state, nth).task;
+        tasks.push((task, strategy.has_learned(&state)));
+        let manifest = contributed(strategy, &state, nth, &three());
+        state = round(strategy, &state, &manifest, nth).state;
+    }
+    (tasks, state)
+}
+
+#[test]
+fn one_question_is_asked_once_all_has_been_learned() {
+    let learning = || (Task::Train(training()), false);
+    let first = || (Task::Answer(0), false);
+    let last = || (Task::Answer(LAST_QUESTION as u32), true);
+    let whole = asking_at_last(Arc::new(fedavg(false)), 2);
+    let (tasks, state) = played(&whole);
+    assert_eq!(tasks, [first(), learning(), learning(), last(), last()]);
+    let sum = 2 + (1u64 << 63);
+    let found = QuestionState::of(&state.memory, LAST_QUESTION);
+    assert_eq!(found.opened, [vec![sum], vec![sum.wrapping_mul(2); 2]]);
+    assert!(!found.ended);
+    // The models stay as they were learned.
+    let early = asking_at_last(Arc::new(EndingEarly(Arc::new(fedavg(false)))), 2);
+    let (tasks, ended) = played(&early);
+    assert_eq!(tasks, [first(), learning(), last(), last()]);
+    assert_eq!(
+        QuestionState::of(&ended.memory, LAST_QUESTION).opened,
+        found.opened
+    );
+    assert_eq!(ended.models, state.models);
+}
+
+#[test]
+fn learning_on_ends_the_question_that_is_asked_at_last() {
+    let (_, state) = played(&asking_at_last(Arc::new(fedavg(false)), 2));
+    // The agreement has one more round of learning now.
+    let longer = asking_at_last(Arc::new(fedavg(false)), 3);
+    assert!(!longer.ends(&state) && !longer.has_learned(&state));
+    assert_eq!(longer.plan(&state, 6).task, Task::Train(training()));
+    let manifest = contributed(&longer, &state, 6, &three());
+    let after = round(&longer, &state, &manifest, 6).state;
+    assert!(longer.ends(&after));
+    let found = QuestionState::of(&after.memory, LAST_QUESTION);
+    assert_eq!((found.opened.len(), found.ended), (2, true));
 }

@@ -1,5 +1,5 @@
-//! Wraps a strategy to answer the questions of an agreement first, in rounds in which members share numbers
-//! that add up.
+//! Wraps a strategy to answer the questions of an agreement first, and one more at last, in rounds in which members
+//! share numbers that add up.
 
 use std::ops::RangeInclusive;
 use std::sync::Arc;
@@ -19,6 +19,9 @@ pub use words::{AnswerWords, LARGEST_WORD, REFUSAL_RULES, answer_size};
 
 /// Rounds in a row without the same silos as before after which a question ends without an answer.
 const PATIENCE: u64 = 3;
+/// The number of the question that is asked at last. No question of an agreement has it, however many are added while
+/// the federation runs.
+pub const LAST_QUESTION: usize = 1_000_000;
 /// Begins the names of all that is kept of questions.
 const KEPT: &str = "question.";
 /// Name of the count of all rounds that questions took.
@@ -148,7 +151,9 @@ pub fn asked_in_vain(memory: &Memory, round: u64) -> bool {
 }
 
 /// Questions are answered in the order in which the agreement lists them, before the rounds of the inner
-/// strategy go on. The sums are kept in the state, so that everybody can repeat every step.
+/// strategy go on. One more, [`LAST_QUESTION`], may be asked at last, once these rounds are over, and only once: if
+/// learning goes on afterwards, what it opened is of other models, and it counts as ended. The sums are kept in the
+/// state, so that everybody can repeat every step.
 ///
 /// Every round of a question has the same silos as its first; one that lacks some of them opens nothing and is
 /// repeated. After three in a row the question ends without an answer. A silo that refuses says by which rule, and is
@@ -162,6 +167,8 @@ pub struct QuestionsFirst {
     questions: Vec<Arc<dyn QuestionRounds>>,
     /// Rounds of the inner strategy.
     learning: u64,
+    /// The question that is asked once these are over.
+    last: Option<Arc<dyn QuestionRounds>>,
 }
 
 /// The round under way of a question.
@@ -183,24 +190,25 @@ impl QuestionsFirst {
             inner,
             questions,
             learning,
+            last: None,
+        }
+    }
+
+    /// Asks one more question once the rounds of the inner strategy are over; the federation ends with it.
+    pub fn and_at_last(self, last: Arc<dyn QuestionRounds>) -> Self {
+        Self {
+            last: Some(last),
+            ..self
         }
     }
 
     /// The round of a question that comes next; `None` where the inner strategy goes on.
     fn asked(&self, state: &State) -> Option<AskedRound<'_>> {
-        let mut rounds = self.questions.iter().enumerate();
-        rounds.find_map(|(question, rounds)| {
-            let state = QuestionState::of(&state.memory, question);
-            if state.is_over() || !rounds.allows(&state.groups) {
-                return None;
-            }
-            let words = rounds.next(&state.opened)?;
-            Some(AskedRound {
-                question,
-                rounds: &**rounds,
-                state,
-                words,
-            })
+        let mut first = self.questions.iter().enumerate();
+        let first = first.find_map(|(question, rounds)| AskedRound::of(state, question, &**rounds));
+        first.or_else(|| {
+            let last = self.last.as_ref().filter(|_| self.has_learned(state))?;
+            AskedRound::of(state, LAST_QUESTION, &**last)
         })
     }
 
@@ -216,7 +224,22 @@ fn coalitions(manifest: &LoadedManifest) -> Vec<u32> {
     entries.map(|entry| entry.coalition.unwrap_or(0)).collect()
 }
 
-impl AskedRound<'_> {
+impl<'a> AskedRound<'a> {
+    /// The next round of a question; `None` where it is over.
+    fn of(state: &State, question: usize, rounds: &'a dyn QuestionRounds) -> Option<Self> {
+        let state = QuestionState::of(&state.memory, question);
+        if state.is_over() || !rounds.allows(&state.groups) {
+            return None;
+        }
+        let words = rounds.next(&state.opened)?;
+        Some(Self {
+            question,
+            rounds,
+            state,
+            words,
+        })
+    }
+
     /// The answers of a manifest, or which entry is unusable and why.
     fn answers(&self, manifest: &LoadedManifest) -> Result<Vec<AnswerWords>, DecideError> {
         manifest.not_empty()?;
@@ -416,7 +439,8 @@ impl Strategy for QuestionsFirst {
 
     fn layouts(&self, model: &Arc<Layout>, summary: Option<&Arc<Layout>>) -> Vec<Arc<Layout>> {
         let mut layouts = self.inner.layouts(model, summary);
-        let largest = self.questions.iter().map(|rounds| rounds.largest());
+        let questions = self.questions.iter().chain(&self.last);
+        let largest = questions.map(|rounds| rounds.largest());
         layouts.extend(largest.map(layout));
         layouts
     }
@@ -493,7 +517,11 @@ impl Strategy for QuestionsFirst {
             for (name, value) in kept.filter(|(name, _)| name.starts_with(KEPT)) {
                 after.state.memory.insert(name, value.clone());
             }
-            after.state.memory.insert(LEARNED, Kept::Count(round));
+            let memory = &mut after.state.memory;
+            memory.insert(LEARNED, Kept::Count(round));
+            if memory.get(&sum_name(LAST_QUESTION, 0)).is_some() {
+                memory.insert(ended_name(LAST_QUESTION), Kept::Count(1));
+            }
             return Ok(after);
         };
         manifest.fits(&decision.assignment)?;
@@ -529,9 +557,13 @@ impl Strategy for QuestionsFirst {
         after
     }
 
-    fn ends(&self, state: &State) -> bool {
+    fn has_learned(&self, state: &State) -> bool {
         let learned = state.memory.count(LEARNED).unwrap_or(0);
-        self.asked(state).is_none() && (learned >= self.learning || self.inner.ends(state))
+        learned >= self.learning || self.inner.ends(state)
+    }
+
+    fn ends(&self, state: &State) -> bool {
+        self.asked(state).is_none() && self.has_learned(state)
     }
 
     fn unseen(
