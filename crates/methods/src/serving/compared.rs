@@ -25,6 +25,23 @@ pub struct ComparedModels {
 }
 
 impl ComparedModels {
+    /// That of a silo that compares nothing, and serves the model of its coalition, with personal parts of this origin.
+    pub fn none(coalition: (Params, Params), parts: PersonalParts) -> Self {
+        Self {
+            on: ComparedOn::Nothing,
+            measured: Vec::new(),
+            few: false,
+            models: BTreeMap::new(),
+            coalition,
+            parts,
+        }
+    }
+
+    /// Returns whether sums over silos have what it measured: it compared models, and not on few rows of classes.
+    pub fn is_counted(&self) -> bool {
+        !self.few && !self.measured.is_empty()
+    }
+
     /// Returns what the silo serves where it chooses by its own rows alone.
     pub fn alone(self) -> Served {
         let candidate = choose(&self.measured);

@@ -17,7 +17,8 @@
 //! The silo's share of that difference, one in the number of members, is added to the loss of the
 //! coalition's model. A model that no other silo shares is not compared by cross-validation.
 //!
-//! If the measurements of all silos are known, as in a simulation, they decide [`Together`].
+//! If the measurements of all silos are known, as in a simulation, or sums of them, as where members of a federation
+//! [agreed](TogetherRounds) to open these, they decide [`Together`].
 
 mod adapted;
 mod adopted;
@@ -48,7 +49,7 @@ pub use local::{Effort, FIT_ROWS, Fitted, LocalModels, TUNING_FOLDS, Tuned, WORK
 pub use personal::{PersonalParts, is_never_trained};
 pub use rule::Way;
 pub use shrunken::shrunken;
-pub use together::Together;
+pub use together::{NotTogether, Together, TogetherRounds, TogetherStage};
 
 /// Choice of the model that a silo serves at the end, on its own rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]

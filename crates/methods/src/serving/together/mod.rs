@@ -20,15 +20,20 @@
 //! estimates from a handful of folds, and a silo whose folds agree by luck would speak for all. What the rows of
 //! one silo show [clearly](CLEAR) no other outweighs.
 //!
-//! Sums over silos of four numbers are enough: of 1, `a`, `a²` and `s²`.
+//! Sums over silos of four numbers are enough: of 1, `a`, `a²` and `s²`. A simulation has every comparison; members of
+//! a federation open the sums in [rounds](TogetherRounds) of their own.
 //!
 //! A mean over silos does away with luck, not with an error that all make alike. A silo with few rows of classes
 //! measures losses [as if there were one row more of each class](super), which is in favour of models that say
 //! little, and most of all with ten rows. Such a silo is in no sum, and chooses alone.
 
+mod rounds;
+
 use std::collections::BTreeMap;
 
 use super::{Candidate, ComparedModels, Measured, Served, choose};
+
+pub use rounds::{NotTogether, TogetherRounds, TogetherStage};
 
 /// From how many standard errors on, either way, a silo's own measurement stays as it is.
 const CLEAR: f64 = 2.0;
