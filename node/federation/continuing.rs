@@ -129,6 +129,7 @@ pub fn continued(
         continues: _,
         // They were asked of the rows of that time.
         questions: _,
+        serving,
         addresses: _,
         unfit: _,
     } = earlier;
@@ -141,10 +142,10 @@ pub fn continued(
     };
     (strategy_config.standardise, strategy_config.scale_agreed) =
         (false, earlier.task.common_scale());
-    let rounds = changes.rounds.unwrap_or(earlier.learning_rounds());
-    strategy_config.set_rounds(rounds);
+    let learning = changes.rounds.unwrap_or(earlier.learning_rounds());
+    strategy_config.set_rounds(learning);
     let least = strategy_config.least_rounds();
-    if rounds < least {
+    if learning < least {
         let name = strategy_config.name();
         return Err(ContinueError::Rounds { name, least });
     }
@@ -182,11 +183,14 @@ pub fn continued(
         discovery,
     } = &epoch.protocol;
     let privacy = privacy_of(privacy, changes, &names, built.names() == Names::Shown)?;
+    let (at_last, answer) = serving.as_ref().map_or((0, 0), |serving| {
+        (serving.most_rounds(), serving.largest_answer())
+    });
     let protocol = ProtocolParameters {
         name: changes.name.clone().unwrap_or_else(|| name.clone()),
         work: work(&task, &strategy_config, earlier, &continues)?,
         start: genesis_outcome(&*built, &*learner, *seed).0,
-        rounds,
+        rounds: learning + at_last,
         heartbeat_ms: *heartbeat_ms,
         patience: *patience,
         view_timeout: fitting(*view_timeout, before, count),
@@ -201,7 +205,7 @@ pub fn continued(
         rotation: *rotation,
         verification: *verification,
         privacy,
-        blob_limit: largest_contribution(&*built, &*learner),
+        blob_limit: largest_contribution(&*built, &*learner).max(answer),
         keep_rounds: *keep_rounds,
         discovery: *discovery,
     };
@@ -229,6 +233,7 @@ pub fn continued(
         status: *status,
         continues: Some(continues),
         questions: Vec::new(),
+        serving: serving.clone(),
         addresses,
         unfit: None,
     })
@@ -361,6 +366,7 @@ fn work(
         seed: earlier.seed,
         continues: Some(continues),
         questions: &[],
+        serving: earlier.serving.as_ref(),
     };
     work.encode()
         .map_err(|error| ContinueError::Encode(error.to_string()))

@@ -230,6 +230,7 @@ fn protocol(
         seed: scenario.seed,
         continues: None,
         questions: &[],
+        serving: None,
     };
     let work = work.encode();
     let largest = largest_contribution(strategy, first);

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::Path;
 
 /// Places that a further mode of rounds touches, by what depends on the mode there.
-const MODES: [(&str, &str); 26] = [
+const MODES: [(&str, &str); 27] = [
     (
         "crates/agreement/src/continues.rs",
         "what members saw in the federation that is continued",
@@ -34,6 +34,10 @@ const MODES: [(&str, &str); 26] = [
     (
         "crates/agreement/src/question/mod.rs",
         "whether questions can be answered, and who sees what",
+    ),
+    (
+        "crates/agreement/src/serving/mod.rs",
+        "whether members can decide together what they serve",
     ),
     (
         "crates/bare/src/genesis.rs",

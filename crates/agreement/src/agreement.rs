@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use data_encoding::{HEXLOWER, HEXLOWER_PERMISSIVE};
 use methods::Strategy;
-use methods::strategy::{Names, StrategyConfig, build};
+use methods::strategy::{Names, QuestionRounds, StrategyConfig, build};
 use protocol::parameters::{Epoch, Genesis, ParametersError, ProtocolParameters};
 use protocol::roster::{RosterError, Silo};
 use protocol::{Formats, Hash, PublicKey};
@@ -16,6 +16,7 @@ use task::TaskConfig;
 use task::data::DataError;
 use task::external::{Initial, StartFrom, TensorConfig};
 
+use crate::asked::check_questions;
 use crate::config_error::ConfigError;
 use crate::continues::{Continues, Seen};
 use crate::file::{
@@ -26,6 +27,7 @@ use crate::privacy;
 use crate::question::{AgreedQuestion, learning_rounds, with_questions};
 use crate::renamed::current;
 use crate::rotation::RotationName;
+use crate::serving::ServingTable;
 use crate::source::TomlText;
 use crate::span::Span;
 use crate::strategy::strategy_error;
@@ -58,6 +60,8 @@ pub struct Agreement {
     pub continues: Option<Continues>,
     /// The questions that members answer, in this order, in rounds before those that learn.
     pub questions: Vec<AgreedQuestion>,
+    /// Agreement to decide together which model each serves, in rounds behind those that learn; `None`: each alone.
+    pub serving: Option<ServingTable>,
     /// Addresses of every member's node, in the order of the roster. Not part of the federation's id.
     pub addresses: Vec<Vec<String>>,
     /// Reason for which no member can take part under this agreement. A quorum may have brought such an agreement
@@ -146,7 +150,8 @@ impl Agreement {
         raw.strategy.scale_agreed = raw.task.common_scale() && continues.is_some();
         let mode = raw.privacy.as_ref().map_or(Mode::Clear, |table| table.mode);
         let mode = mode.of_questions();
-        let learning = learning_rounds(raw.rounds, &raw.question, mode);
+        let at_last = raw.serving.as_ref().map_or(0, ServingTable::most_rounds);
+        let learning = learning_rounds(raw.rounds, &raw.question, mode, at_last);
         raw.strategy.set_rounds(learning.unwrap_or(raw.rounds));
         let strategy =
             build(&raw.strategy, silos.len()).map_err(|error| strategy_error(source, &error))?;
@@ -159,6 +164,7 @@ impl Agreement {
             seed: raw.seed,
             continues: continues.as_ref(),
             questions: &raw.question,
+            serving: raw.serving.as_ref(),
         };
         let work = work.encode();
         let work = work.map_err(|error| wrong("task", &format!("cannot be encoded: {error}")))?;
@@ -170,12 +176,13 @@ impl Agreement {
         let format = format_of(source, raw.format)?;
         let epoch = Epoch::first_in(format, &Genesis { silos, protocol });
         let epoch = epoch.map_err(|error| refused(source, &error))?;
-        check_questions(source, &raw, &epoch)?;
-        let strategy = with_questions(
-            strategy.into(),
-            &raw.question,
-            (raw.rounds, &epoch.protocol.privacy),
-        );
+        check_questions(source, &raw, &epoch.protocol.privacy)?;
+        let last = raw.serving.as_ref().map(|table| {
+            let rounds: Arc<dyn QuestionRounds> = Arc::new(table.rounds());
+            (rounds, table.most_rounds())
+        });
+        let terms = (raw.rounds, &epoch.protocol.privacy);
+        let strategy = with_questions(strategy.into(), &raw.question, last, terms);
         Ok(Self {
             epoch: Arc::new(epoch),
             task: raw.task,
@@ -187,6 +194,7 @@ impl Agreement {
             status: raw.protocol.status,
             continues,
             questions: raw.question,
+            serving: raw.serving,
             addresses,
             unfit: None,
         })
@@ -205,10 +213,12 @@ impl Agreement {
         epoch.ok().map(|epoch| epoch.federation)
     }
 
-    /// The rounds that learn: all but the most that its questions take.
+    /// The rounds that learn: all but the most that its questions take, and deciding together what to serve.
     pub fn learning_rounds(&self) -> u64 {
-        let rounds = self.epoch.protocol.rounds;
-        learning_rounds(rounds, &self.questions, self.question_mode()).unwrap_or(rounds)
+        let (rounds, mode) = (self.epoch.protocol.rounds, self.question_mode());
+        let serving = self.serving.as_ref();
+        let at_last = serving.map_or(0, ServingTable::most_rounds);
+        learning_rounds(rounds, &self.questions, mode, at_last).unwrap_or(rounds)
     }
 
     /// The mode of questions in this federation.
@@ -270,6 +280,7 @@ impl Agreement {
             task: self.task.clone(),
             strategy: self.strategy_config.clone(),
             question: self.questions.clone(),
+            serving: self.serving.clone(),
             silo: silos
                 .iter()
                 .zip(self.addresses.iter().map(Some).chain(repeat(None)))
@@ -364,37 +375,6 @@ fn check_task(source: TomlText<'_>, task: &TaskConfig) -> Result<(), ConfigError
             }
         }
         TaskConfig::Digits8Bench | TaskConfig::Constant { .. } => {}
-    }
-    Ok(())
-}
-
-/// Returns whether the members can answer what the file asks.
-///
-/// # Errors
-/// [`ConfigError::At`]: a question that cannot be asked, or rounds that leave none for learning.
-fn check_questions(
-    source: TomlText<'_>,
-    raw: &FederationFile,
-    epoch: &Epoch,
-) -> Result<(), ConfigError> {
-    if raw.question.is_empty() {
-        return Ok(());
-    }
-    let wrong = |path: &str, what: String| Err(ConfigError::At(source.key_of(path, &what)));
-    for (at, question) in raw.question.iter().enumerate() {
-        if let Err(error) = question.question(&epoch.protocol.privacy).inputs() {
-            return wrong(&format!("question.{at}"), format!("is wrong: {error}"));
-        }
-    }
-    let mode = Mode::of(&epoch.protocol.privacy).of_questions();
-    if learning_rounds(raw.rounds, &raw.question, mode).is_none() {
-        let asked = raw.question.iter().map(|one| one.most_rounds(mode));
-        let asked: u64 = asked.sum();
-        let what = format!(
-            "must be more than {asked}, which the questions take at most: rounds that they do not take are left \
-             out in the end"
-        );
-        return wrong("rounds", what);
     }
     Ok(())
 }

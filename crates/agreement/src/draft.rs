@@ -202,6 +202,7 @@ impl Draft {
             task: new.task.clone(),
             strategy: new.strategy.clone(),
             question: Vec::new(),
+            serving: None,
             silo: Vec::new(),
         };
         let text = toml::to_string(&raw).map_err(|error| error.to_string())?;

@@ -11,6 +11,7 @@ use task::TaskConfig;
 
 use crate::question::AgreedQuestion;
 use crate::rotation::RotationName;
+use crate::serving::ServingTable;
 use crate::span::Span;
 use crate::verification::VerificationName;
 
@@ -55,6 +56,9 @@ pub(crate) struct FederationFile {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(with = "Vec<BTreeMap<String, serde_json::Value>>")]
     pub(crate) question: Vec<AgreedQuestion>,
+    /// Choice of the model that each member serves in the end. Without it, every member decides alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) serving: Option<ServingTable>,
     /// The members, one table `[[member]]` for each, in the order of the roster. `rota federation add`
     /// adds one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

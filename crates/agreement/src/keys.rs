@@ -100,6 +100,8 @@ pub(crate) const KEYS: &[Key] = &[
         Raised,
         "its model may weigh more than before",
     ),
+    // What was opened once cannot be opened of other models.
+    key("serving.**", "how members decide which model each of them serves").fixed(),
     // ---- The parameter set.
     key("protocol", "the rules of the rounds"),
     key("protocol.heartbeat", "the unit of all timers"),

@@ -15,6 +15,7 @@
 mod agreement;
 mod alike;
 mod amend;
+mod asked;
 mod canonical;
 mod config_error;
 mod consent;
@@ -39,6 +40,7 @@ mod rotation;
 mod schema;
 mod schema_questions;
 mod seed;
+mod serving;
 mod source;
 mod span;
 mod strategy;
@@ -75,6 +77,7 @@ pub use schema_questions::{
     schema_questions, settled, with_schema,
 };
 pub use seed::silo_seed;
+pub use serving::ServingTable;
 pub use source::{FileError, TomlText};
 pub use span::Span;
 pub use strategy::strategy_error;

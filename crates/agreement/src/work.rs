@@ -10,6 +10,7 @@ use crate::file::StatusFor;
 use crate::privacy;
 use crate::question::AgreedQuestion;
 use crate::renamed::hashed;
+use crate::serving::ServingTable;
 
 /// The part of an agreement that the protocol does not look into.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -30,6 +31,8 @@ pub struct AgreedWork<'a> {
     pub continues: Option<&'a Continues>,
     /// The questions that members answer.
     pub questions: &'a [AgreedQuestion],
+    /// Agreement to decide together which model each serves; `None` where each decides alone.
+    pub serving: Option<&'a ServingTable>,
 }
 
 impl AgreedWork<'_> {
@@ -79,6 +82,10 @@ impl AgreedWork<'_> {
         // Without any, the bytes are those of an agreement that has no such list.
         if let (Canonical::Table(work), false) = (&mut table, self.questions.is_empty()) {
             work.insert("question".into(), Canonical::of(self.questions)?);
+        }
+        // Without it, the bytes are those of an agreement in which every member decides alone.
+        if let (Canonical::Table(work), Some(serving)) = (&mut table, self.serving) {
+            work.insert("serving".into(), Canonical::of(serving)?);
         }
         // The names of keys may change in files, and never in what an id depends on.
         Ok(codec::encode(&hashed(table, "")))

@@ -282,7 +282,7 @@ pub fn bytes_of_round(mode: QuestionMode, numbers: usize) -> u64 {
 }
 
 /// Rounds that may be repeated because a silo is away, beside those of the question.
-const REPEATED: u64 = 5;
+pub(crate) const REPEATED: u64 = 5;
 
 /// The rounds of a question, for the strategy.
 struct AgreedRounds {
@@ -340,14 +340,17 @@ fn mode_of(privacy: &Privacy) -> QuestionMode {
     }
 }
 
-/// Rounds of a federation that learn, beside those of its questions; `None` where there are too few rounds.
+/// Rounds of a federation that learn, beside those of its questions and so many at last; `None` where there are too few
+/// rounds.
 pub(crate) fn learning_rounds(
     rounds: u64,
     questions: &[AgreedQuestion],
     mode: QuestionMode,
+    at_last: u64,
 ) -> Option<u64> {
     let asked = questions.iter().map(|one| one.most_rounds(mode));
-    rounds.checked_sub(asked.sum()).filter(|&left| left > 0)
+    let asked = asked.sum::<u64>().saturating_add(at_last);
+    rounds.checked_sub(asked).filter(|&left| left > 0)
 }
 
 /// The names of the members whose answers to a question are added up with those of the member with this key, its own
@@ -368,13 +371,15 @@ pub fn summed_with<'a>(epoch: &'a Epoch, key: &PublicKey) -> Vec<&'a str> {
     names.iter().map(|(name, _)| name.as_str()).collect()
 }
 
-/// The strategy of a federation whose members answer these questions first.
+/// The strategy of a federation whose members answer these questions first, and this one at last, which takes so many
+/// rounds at most.
 pub(crate) fn with_questions(
     strategy: Arc<dyn Strategy>,
     questions: &[AgreedQuestion],
+    last: Option<(Arc<dyn QuestionRounds>, u64)>,
     (rounds, privacy): (u64, &Privacy),
 ) -> Arc<dyn Strategy> {
-    if questions.is_empty() {
+    if questions.is_empty() && last.is_none() {
         return strategy;
     }
     let of = |agreed: &AgreedQuestion| {
@@ -384,12 +389,17 @@ pub(crate) fn with_questions(
         };
         Arc::new(rounds) as _
     };
-    let learning = learning_rounds(rounds, questions, mode_of(privacy)).unwrap_or(0);
-    Arc::new(QuestionsFirst::new(
+    let at_last = last.as_ref().map_or(0, |(_, most)| *most);
+    let learning = learning_rounds(rounds, questions, mode_of(privacy), at_last);
+    let asking = QuestionsFirst::new(
         strategy,
         questions.iter().map(of).collect(),
-        learning,
-    ))
+        learning.unwrap_or(0),
+    );
+    Arc::new(match last {
+        Some((last, _)) => asking.and_at_last(last),
+        None => asking,
+    })
 }
 
 #[cfg(test)]

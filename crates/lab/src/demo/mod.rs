@@ -277,6 +277,7 @@ fn agreement_of(scenario: &Scenario, federation: &Federation) -> Agreement {
         status: StatusFor::Own,
         continues: None,
         questions: Vec::new(),
+        serving: None,
         addresses: vec![Vec::new(); federation.members.len()],
         unfit: None,
     }
