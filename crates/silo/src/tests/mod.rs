@@ -6,6 +6,7 @@ mod bench;
 mod blamed;
 mod bystanders;
 mod contributions;
+mod decided;
 mod durable;
 mod epochs;
 mod federation;
