@@ -14,6 +14,8 @@ use task::questions::{RowQuestion, RowsProfile};
 use task::survival::{Baseline, NUMBERS, observed};
 use task::{TaskConfig, data::DataError, metrics::Metric};
 
+use crate::comparison::ComparisonSlot;
+
 /// Equipment with which a silo learns.
 #[derive(Clone)]
 pub struct Equipment {
@@ -33,6 +35,8 @@ pub struct Equipment {
     pub profile: Option<RowsProfile>,
     /// Numbers among them of which nobody has said whether they stand for missing values.
     pub questions: Vec<RowQuestion>,
+    /// The comparison of the models that it could serve, once it is made.
+    pub(crate) comparison: ComparisonSlot,
 }
 
 impl Equipment {
@@ -61,6 +65,7 @@ impl Equipment {
             unreadable: Vec::new(),
             profile: None,
             questions: Vec::new(),
+            comparison: ComparisonSlot::default(),
         })
     }
 
@@ -123,6 +128,7 @@ impl Equipment {
             unreadable: Vec::new(),
             profile: None,
             questions: Vec::new(),
+            comparison: ComparisonSlot::default(),
         })
     }
 

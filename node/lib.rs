@@ -31,6 +31,7 @@ pub mod check;
 pub mod cli;
 mod clock;
 pub mod commands;
+mod comparison;
 mod corrupters;
 pub mod draft;
 pub mod equipment;

@@ -1,21 +1,21 @@
-//! A learner that answers questions about all rows, too.
+//! A learner that answers other members, too.
 
 use std::sync::Arc;
 
 use methods::learner::{Capabilities, Metrics, Split, Training, Update, Watch};
 use methods::{Layout, LearnError, Learner, Params};
 
-use super::SiteAnswers;
+use super::OwnAnswers;
 
 /// A silo's own learner, with its answers.
 pub(crate) struct AnsweringLearner {
     inner: Arc<dyn Learner>,
-    answers: SiteAnswers,
+    answers: OwnAnswers,
 }
 
 impl AnsweringLearner {
     /// Puts answers beside a learner.
-    pub(crate) fn new(inner: Arc<dyn Learner>, answers: SiteAnswers) -> Self {
+    pub(crate) fn new(inner: Arc<dyn Learner>, answers: OwnAnswers) -> Self {
         Self { inner, answers }
     }
 }

@@ -14,6 +14,7 @@ use questions::{
 use silo::rounds::authors_pseudonym;
 use task::data::{Format, OwnRows, RowsFile};
 
+use super::pseudonyms::Pseudonyms;
 use super::tables::{SiteFiles, numbers_of, of_files};
 use crate::paths::folder_of;
 use crate::store::{self, StoreOpenError};
@@ -21,10 +22,6 @@ use crate::store::{self, StoreOpenError};
 /// Name of the record of what was answered, beside the institution's key: it is of its rows, for all
 /// federations.
 pub(crate) const RECORD: &str = "answered.json";
-/// Bytes of a secret.
-const SECRET: usize = 32;
-/// Purpose for which the secret of pseudonyms is derived.
-const PSEUDONYMS: &str = "rota 2026-11-29 pseudonyms of institutions in questions";
 
 /// The rows of an institution, and what it lets questions read.
 pub(crate) struct SiteAnswers {
@@ -33,8 +30,7 @@ pub(crate) struct SiteAnswers {
     rules: AnswerRules,
     /// The folder of the institution's key, which has the record.
     beside: PathBuf,
-    /// Pseudonyms follow from it, so that nobody else can tell whose they are.
-    secret: [u8; SECRET],
+    pseudonyms: Pseudonyms,
     /// The pseudonym of the group whose sums it is in; none where there are no groups.
     group: Option<u64>,
     /// Answers are counted one after the other.
@@ -85,7 +81,7 @@ impl SiteAnswers {
             table: table.map_or_else(|| RowTable::new(0), |(_, table)| table),
             rules,
             beside: folder_of(identity).to_owned(),
-            secret: blake3::derive_key(PSEUDONYMS, &key.to_bytes()),
+            pseudonyms: Pseudonyms::of(key),
             group: own_group(agreement, key),
             counting: Mutex::new(()),
         })
@@ -193,12 +189,7 @@ fn own_group(agreement: &Agreement, key: &SecretKey) -> Option<u64> {
 
 impl Answers for SiteAnswers {
     fn pseudonym(&self, question: usize) -> u64 {
-        let mut hash = blake3::Hasher::new_keyed(&self.secret);
-        hash.update(b"pseudonym of a question");
-        hash.update(&(question as u64).to_le_bytes());
-        let mut first = [0; 8];
-        first.copy_from_slice(&hash.finalize().as_bytes()[..8]);
-        u64::from_le_bytes(first)
+        self.pseudonyms.in_question(question)
     }
 
     fn answer(&self, question: usize, opened: OpenedSums<'_>) -> Result<OwnAnswer, LearnError> {

@@ -17,7 +17,6 @@ use serde_json::Value;
 #[serde(tag = "event", rename_all = "kebab-case")]
 #[serde(rename_all_fields = "snake_case")]
 pub enum NodeEvent {
-    // ---- From start to end.
     /// The node runs under an agreement.
     Start {
         /// The silo's name.
@@ -353,6 +352,8 @@ pub enum NodeEvent {
         candidate: Value,
         /// The rows on which they were compared.
         on: Value,
+        /// The decision of the members together; null where each decides alone.
+        decided: Option<Value>,
         /// Measurements of the candidates.
         measured: Value,
         /// Tuning of the silo's local model.
@@ -496,7 +497,6 @@ pub enum NodeEvent {
         /// Number of lines.
         lines: u64,
     },
-    // ---- The disk.
     /// Blobs are missing, and are fetched again.
     Gone {
         /// Kind of blobs.

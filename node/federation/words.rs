@@ -68,6 +68,14 @@ pub fn words_for(agreement: &Agreement, own: &OwnSide) -> Vec<String> {
             numbers::plain(&question.reason)
         ));
     }
+    if let Some(serving) = &agreement.serving {
+        lines.push(format!(
+            "  deciding together which model each serves, afterwards, in at most {}: compared on {} parts of its own \
+             training rows, or on its validation rows",
+            numbers::plural(serving.most_rounds() as usize, "round"),
+            serving.folds
+        ));
+    }
     if let Some(continues) = &agreement.continues {
         lines.push(format!(
             "  starting from a model, with the hash {:#}, of",

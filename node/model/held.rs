@@ -210,6 +210,15 @@ impl HeldRounds {
             .collect()
     }
 
+    /// Coalition of every contribution to a round; those to the last one before it where it had none, and told nothing.
+    pub fn assignment(&self, round: &HeldRound) -> &[u32] {
+        let mut before = self.rounds.iter().rev();
+        let told = |held: &&HeldRound| held.round <= round.round && !held.assignment.is_empty();
+        before
+            .find(told)
+            .map_or(&[][..], |held| held.assignment.as_slice())
+    }
+
     /// The silo's personal state of a round, given the initial one.
     ///
     /// # Errors

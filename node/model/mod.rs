@@ -15,7 +15,8 @@ pub use choice::{Choice, ChosenModel, Which, choose};
 pub use error::ModelError;
 pub use held::{HeldModel, HeldRound, HeldRounds};
 pub use notes::{
-    Noted, ServedNote, keep_preparation, keep_served, preparation, served, served_note,
+    DecisionNote, Noted, ServedNote, keep_preparation, keep_served, preparation, served,
+    served_note,
 };
 pub(crate) use personal::keep_personal_hash;
 pub use personal::{PERSONAL, kept_personal};

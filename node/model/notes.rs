@@ -5,6 +5,7 @@
 
 use std::path::Path;
 
+use formatting::numbers::plural;
 use learn::export::HeldOut;
 use methods::Params;
 use methods::serving::{Candidate, ComparedOn, Measured, PersonalParts, Tuned};
@@ -23,6 +24,37 @@ const SERVED: &str = "served.json";
 /// Name of the file of that model.
 const MODEL: &str = "served.safetensors";
 
+/// The choice of a silo whose members agreed to decide together.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum DecisionNote {
+    /// By its own rows and the sums of so many silos.
+    Together {
+        /// Silos in the sums of the candidate that most have.
+        silos: u64,
+    },
+    /// By its own rows alone.
+    Alone {
+        /// Reason, in a sentence without a full stop.
+        why: String,
+    },
+}
+
+impl DecisionNote {
+    /// In words, for people.
+    pub fn words(&self) -> String {
+        match self {
+            Self::Together { silos } => {
+                format!(
+                    "decided together, by the sums of {}",
+                    plural(*silos as usize, "silo")
+                )
+            }
+            Self::Alone { why } => format!("decided alone, because {why}"),
+        }
+    }
+}
+
 /// The model that a silo serves.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -35,6 +67,9 @@ pub struct ServedNote {
     pub on: ComparedOn,
     /// The comparison; empty where there was none.
     pub measured: Vec<Measured>,
+    /// Decision of the members, where they agreed to decide together.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub decided: Option<DecisionNote>,
     /// Origin of the personal parts of the model.
     #[serde(default)]
     pub personal: PersonalParts,
@@ -194,6 +229,7 @@ mod tests {
             round: 3,
             candidate: Candidate::FineTuned,
             on: ComparedOn::Folds,
+            decided: Some(DecisionNote::Together { silos: 4 }),
             local: None,
             personal: PersonalParts::Trained,
             measured: Vec::new(),

@@ -2,6 +2,7 @@
 
 use agreement::{Agreement, Mode};
 use ledger::{LedgerContents, LedgerError, SourceUnit};
+use methods::serving::TogetherRounds;
 use methods::strategy::Method;
 use protocol::MemberIndex;
 use protocol::parameters::RoundMode;
@@ -60,6 +61,7 @@ impl SitePolicy {
             ("min-sum-size", self.sum(of)),
             ("colluders", self.colluders(of)),
             ("questions", self.statistics(of)),
+            ("questions", self.serving(of)),
             ("forbidden-columns", self.columns(of)),
             (
                 "max-bytes-per-round",
@@ -198,6 +200,24 @@ impl SitePolicy {
             format!(
                 "the strategy of this agreement opens one number for every {agreed} unknowns of the others, and this \
                  institution requires {wanted} for each (`unknowns-per-number` in [policy.questions], by default 3)"
+            )
+        })
+    }
+
+    /// That the sums by which members decide together open more numbers than the policy lets questions open.
+    fn serving(&self, of: &ProposedRounds<'_>) -> Option<String> {
+        of.agreement.serving.as_ref()?;
+        let masked = of.agreement.epoch.protocol.privacy.masked()?;
+        let [group] = masked.groups() else {
+            return None;
+        };
+        let wanted = self.table.questions.unknowns_per_number;
+        let authors = group.authors.len() as u64;
+        let found = TogetherRounds::unknowns_per_number(authors, masked.colluders.into());
+        (found < wanted).then(|| {
+            format!(
+                "the members decide together by sums, for each number of which the others have {found:.1} unknowns, and this \
+                 institution requires {wanted} (`unknowns-per-number` in [policy.questions], by default 3)"
             )
         })
     }

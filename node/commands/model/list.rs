@@ -143,14 +143,17 @@ fn print(
                     own.metric, own.rows
                 )
             });
+            let decided = note.decided.as_ref();
+            let decided = decided.map(|decided| format!(", {}", decided.words()));
             let unmeasured = held_out.and_then(HeldOut::unmeasured);
             let value = value.or(unmeasured.map(|why| format!(", {why}")));
             writeln!(
                 out,
-                "serves: {}, after round {}{}{}",
+                "serves: {}, after round {}{}{}{}",
                 note.candidate.words(),
                 note.round,
                 value.unwrap_or_default(),
+                decided.unwrap_or_default(),
                 note.personal.words()
             )?;
         }

@@ -8,6 +8,7 @@ use task::TaskConfig;
 use super::ToldOfMode;
 use super::masked::no_group;
 use super::officer::NO_BOUND;
+use super::serving;
 use crate::federation::FederationStart;
 use crate::policy::LedgerRoom;
 use crate::spending::Spending;
@@ -90,6 +91,7 @@ impl ToldOfMode for ModelsInClear {
                     .into(),
             );
         }
+        lines.extend(serving::in_clear(agreement, seen));
         lines
     }
 
@@ -129,6 +131,7 @@ impl ToldOfMode for ModelsInClear {
                     .into(),
             );
         }
+        lines.extend(serving::learned_in_clear(agreement));
         if self.names {
             lines.push(
                 "  every member knows which model is whose, in every round: this strategy keeps state for \
@@ -173,6 +176,7 @@ impl ToldOfMode for ModelsInClear {
                 numbers::plural(agreement.questions.len(), "question")
             ));
         }
+        lines.extend(serving::officer(agreement, "of us"));
         lines.push(format!("{NO_BOUND}."));
         lines.push("Who takes part, and when, is known to all members.".into());
         lines

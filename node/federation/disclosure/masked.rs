@@ -7,6 +7,7 @@ use protocol::privacy::{Group, Masked};
 
 use super::ToldOfMode;
 use super::officer::{NO_BOUND, of_sums};
+use super::serving;
 use crate::federation::FederationStart;
 use crate::policy::LedgerRoom;
 use crate::spending::Spending;
@@ -40,11 +41,12 @@ impl ToldOfMode for GroupSums<'_> {
         brief(self.0)
     }
 
-    fn officer(&self, _: &Agreement, _: &Spending) -> Vec<String> {
+    fn officer(&self, agreement: &Agreement, _: &Spending) -> Vec<String> {
         let bound = format!(
             "{NO_BOUND}. If all other institutions of our group collude, they know our update."
         );
-        of_sums(self.0, vec![bound])
+        let serving = serving::officer(agreement, "in sums over all institutions");
+        of_sums(self.0, serving.into_iter().chain([bound]).collect())
     }
 
     fn waits(&self, missing: &str) -> String {
@@ -85,6 +87,7 @@ fn leaves(agreement: &Agreement, masked: &Masked, first: Option<&FederationStart
         "masked: every member learns their sum over {over}, and if some refuse, by which rule, and not who does"
     );
     lines.extend(asked(agreement, &seen));
+    lines.extend(serving::masked(agreement));
     for group in masked.groups() {
         lines.push(format!(
             "  one sum a round of {}, once a quorum has agreed on exactly these authors: every member",
@@ -164,6 +167,7 @@ fn learned(agreement: &Agreement, masked: &Masked) -> Vec<String> {
                 .into(),
         );
     }
+    lines.extend(serving::learned_masked(agreement));
     let outside = roster.silos().iter().map(|silo| &silo.name);
     let outside: Vec<_> = outside
         .filter(|name| !masked.groups().iter().any(|group| has(group, name)))

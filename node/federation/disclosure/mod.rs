@@ -5,6 +5,7 @@ mod clear;
 mod masked;
 mod noised;
 mod officer;
+mod serving;
 mod together;
 
 #[cfg(test)]

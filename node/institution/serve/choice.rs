@@ -1,4 +1,4 @@
-//! Compares the models that a silo could serve: the federation's and those trained alone.
+//! Compares the models that a silo could serve: the federation's and those trained alone, and knows when.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -7,13 +7,14 @@ use std::time::Instant;
 use learn::export::HeldOut;
 use methods::learner::Task;
 use methods::serving::{
-    Alone, Candidate, CandidateComparison, ComparedOn, Effort, LocalModels, PersonalParts,
-    Served as Compared, Tuned, alone_start, comparable, is_never_trained, mean_of_coalitions,
-    members_of,
+    Alone, CandidateComparison, ComparedModels, ComparedOn, Effort, LocalModels, NotTogether,
+    PersonalParts, Served, Together, TogetherRounds, alone_start, comparable, is_never_trained,
+    mean_of_coalitions, members_of,
 };
-use methods::strategy::Memory;
+use methods::strategy::{LAST_QUESTION, Memory, QuestionState};
 use methods::{Params, State, Strategy};
 
+use crate::comparison::OwnComparison;
 use crate::equipment::Equipment;
 
 /// Input of a comparison beside the adopted round.
@@ -32,8 +33,12 @@ pub(in crate::institution) struct ComparisonJob {
     pub(in crate::institution) first: u64,
     /// The last round.
     pub(in crate::institution) last: u64,
+    /// The last round that learns, where no other was between.
+    pub(in crate::institution) learning: u64,
     /// Parts that its rows are divided into; 0 for no comparison.
     pub(in crate::institution) folds: usize,
+    /// The rounds in which the members decide together; `None` where each decides alone.
+    pub(in crate::institution) together: Option<TogetherRounds>,
     /// True if the model of its coalition, adapted to its own rows, is a candidate.
     pub(in crate::institution) adapted: bool,
     /// The state folder, for the note.
@@ -42,7 +47,20 @@ pub(in crate::institution) struct ComparisonJob {
     pub(in crate::institution) began: Instant,
 }
 
-/// The last round as the silo adopted it.
+/// The decision that members agreed to make together: the sums of all, or why there are none.
+pub(super) type AgreedDecision = Result<Together, NotTogether>;
+
+/// Work after a round.
+pub(super) enum ServingStage {
+    /// Nothing: rounds follow that learn.
+    Learning,
+    /// The models are compared, because the members wait for that.
+    Deciding,
+    /// One of them is chosen, by the decision of the members where they made one together.
+    Over(Option<AgreedDecision>),
+}
+
+/// A round as the silo adopted it.
 pub(super) struct AdoptedRound {
     pub(super) round: u64,
     pub(super) models: Vec<Params>,
@@ -58,15 +76,23 @@ impl ComparisonJob {
         self.began.elapsed().as_secs_f64()
     }
 
-    /// Returns whether no round follows on this one, after which the strategy keeps this memory.
-    pub(super) fn is_over(&self, round: u64, memory: &Memory) -> bool {
+    /// Returns what is to be done after this round, after which the strategy keeps this memory.
+    pub(super) fn after(&self, round: u64, memory: &Memory) -> ServingStage {
         // Whether it ends follows from what is kept, and not from the models.
         let state = State {
             models: Vec::new(),
             memory: memory.clone(),
             tables: Default::default(),
         };
-        round == self.last || self.strategy.ends(&state)
+        if round == self.last || self.strategy.ends(&state) {
+            let question = QuestionState::of(memory, LAST_QUESTION);
+            let decided = |rounds: TogetherRounds| rounds.decided(&question);
+            return ServingStage::Over(self.together.map(decided));
+        }
+        match self.together {
+            Some(_) if self.strategy.has_learned(&state) => ServingStage::Deciding,
+            Some(_) | None => ServingStage::Learning,
+        }
     }
 
     /// The rows on which models can be compared: without any, training alone would be in vain.
@@ -87,13 +113,9 @@ impl ComparisonJob {
         }
     }
 
-    /// Compares the models that the silo could serve, on these rows. Where that is not possible, its
-    /// coalition's model is served.
-    pub(super) fn compare(
-        &self,
-        adopted: &AdoptedRound,
-        on: ComparedOn,
-    ) -> (Compared, Option<Tuned>, Option<HeldOut>) {
+    /// Compares the models that the silo could serve, on these rows. Where that is not possible, there is only its
+    /// coalition's model to serve.
+    pub(super) fn compare(&self, adopted: &AdoptedRound, on: ComparedOn) -> OwnComparison {
         let Equipment {
             plain, equipped, ..
         } = &self.equipment;
@@ -104,7 +126,7 @@ impl ComparisonJob {
             initial: self.initial_seed,
             task: self.task.clone(),
             seed: self.seed,
-            rounds: self.first..=self.last,
+            rounds: self.first..=self.learning,
         };
         let tune = || {
             let effort = Effort::within(Effort::work(plain, &alone));
@@ -112,7 +134,7 @@ impl ComparisonJob {
         };
         let local = (on != ComparedOn::Nothing).then(tune).flatten();
         let global = mean_of_coalitions(&adopted.models, &adopted.assignment);
-        let compared = match &local {
+        let models = match &local {
             Some(local) => CandidateComparison {
                 plain,
                 equipped: &**equipped,
@@ -124,29 +146,30 @@ impl ComparisonJob {
                 folds: self.folds,
                 adapted: self.adapted,
             }
-            .serve(),
+            .compare(),
             None => {
                 let of = (&coalition.0, &coalition.1);
                 let personal = match is_never_trained(&**equipped, of, self.initial_seed) {
                     true => PersonalParts::NeverTrained,
                     false => PersonalParts::Trained,
                 };
-                Compared {
-                    candidate: Candidate::Coalition,
-                    on: ComparedOn::Nothing,
-                    measured: Vec::new(),
-                    model: coalition,
-                    personal,
-                }
+                ComparedModels::none(coalition, personal)
             }
         };
-        let learner = if compared.candidate.is_own() {
-            plain
-        } else {
-            &**equipped
+        let tuned = local.and_then(|local| local.tuned);
+        OwnComparison { models, tuned }
+    }
+
+    /// The metrics of the model that is served, on the held-out rows.
+    pub(super) fn held_out(&self, served: &Served) -> Option<HeldOut> {
+        let Equipment {
+            plain, equipped, ..
+        } = &self.equipment;
+        let learner = match served.candidate.is_own() {
+            true => &plain.learner,
+            false => equipped,
         };
-        let (model, personal) = &compared.model;
-        let held_out = self.equipment.metrics(learner, model, personal);
-        (compared, local.and_then(|local| local.tuned), held_out)
+        let (model, personal) = &served.model;
+        self.equipment.metrics(&**learner, model, personal)
     }
 }

@@ -1,23 +1,25 @@
 //! Chooses the model that the silo serves, after the last round: on its own rows, in a thread of its own.
-//! Nothing of it leaves the silo.
+//! Nothing of it leaves the silo, unless the members agreed to decide together: then what it measured is ready when
+//! they open their sums ([`ServingAnswers`](crate::answers)).
 
 pub(super) mod choice;
 
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use learn::export::HeldOut;
-use methods::serving::ComparedOn;
+use methods::serving::{ComparedModels, ComparedOn, Served};
 use protocol::Hash;
 use serde_json::json;
 use silo::Notice;
 
-use self::choice::{AdoptedRound, ComparisonJob};
+use self::choice::{AdoptedRound, AgreedDecision, ComparisonJob, ServingStage};
+use crate::comparison::OwnComparison;
 use crate::events::NodeEvent;
 use crate::institution::report::thread::Reporter;
-use crate::model::{HeldRounds, ModelError, ServedNote, keep_served, served};
+use crate::model::{DecisionNote, HeldRounds, ModelError, ServedNote, keep_served, served};
 use formatting::numbers::plural;
 
 /// Time after which a comparison that is still running reports so again.
@@ -27,8 +29,10 @@ const AGAIN: Duration = Duration::from_secs(60);
 #[derive(Clone)]
 pub(super) struct Serving {
     job: Arc<ComparisonJob>,
-    /// Comparisons under way.
+    /// Comparisons and choices under way.
     busy: Arc<AtomicU32>,
+    /// True once a comparison has begun for which the members wait.
+    compares: Arc<AtomicBool>,
     /// Time of the last report on the comparison under way, and that of its beginning.
     said: Arc<Mutex<Option<(Instant, Instant)>>>,
     /// Results that are to be printed. The thread holds no output: a node that is stopped ends
@@ -41,6 +45,7 @@ impl Serving {
         Self {
             job: Arc::new(job),
             busy: Arc::default(),
+            compares: Arc::default(),
             said: Arc::default(),
             results: Arc::default(),
         }
@@ -61,9 +66,14 @@ impl Serving {
                 rounds: None,
                 seconds,
             };
+            let waits = match self.compares.load(Ordering::Acquire) {
+                true => {
+                    "the members decide together once all have compared, or the agreed rounds are over"
+                }
+                false => "the federation is done, and nobody waits for this",
+            };
             let line = format!(
-                "still training models alone for the comparison, for {seconds} s so far: the federation is done, \
-                 and nobody waits for this"
+                "still training models alone for the comparison, for {seconds} s so far: {waits}"
             );
             reporter.print(self.job.at(), event, line);
         }
@@ -74,7 +84,8 @@ impl Serving {
         self.results.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Starts a comparison when the last round is adopted: the agreed one, or one after which the strategy ends.
+    /// Compares and chooses when the last round is adopted: the agreed one, or one after which the strategy ends. Where
+    /// the members decide together, it compares after the last round that learns.
     pub(super) fn observe(&self, notice: &Notice) {
         let Notice::Adopted {
             round,
@@ -88,20 +99,23 @@ impl Serving {
         else {
             return;
         };
-        if self.job.is_over(*round, &state.memory) {
-            self.begin(AdoptedRound {
-                round: *round,
-                models: state.models.clone(),
-                assignment: assignment.to_vec(),
-                coalition: *coalition,
-                model: model.clone(),
-                personal: personal.clone(),
-            });
+        match self.job.after(*round, &state.memory) {
+            ServingStage::Learning => {}
+            stage => {
+                let adopted = AdoptedRound {
+                    round: *round,
+                    models: state.models.clone(),
+                    assignment: assignment.to_vec(),
+                    coalition: *coalition,
+                    model: model.clone(),
+                    personal: personal.clone(),
+                };
+                self.begin(adopted, stage);
+            }
         }
     }
 
-    /// Starts the comparison of an earlier run that ended before it was done. `held` is what the state
-    /// holds.
+    /// Goes on with an earlier run that ended before it was done. `held` is what the state holds.
     pub(super) fn resume(&self, held: &HeldRounds) -> Result<(), ModelError> {
         let job = &self.job;
         let round = held.round(None)?;
@@ -112,23 +126,26 @@ impl Serving {
                 false
             }
         };
-        if !job.is_over(round.round, &round.memory) || noted {
-            return Ok(());
-        }
+        let stage = match job.after(round.round, &round.memory) {
+            ServingStage::Learning => return Ok(()),
+            _ if noted => return Ok(()),
+            stage => stage,
+        };
         let equipped = &job.equipment.equipped;
         let models = held.models(round, &equipped.layout())?;
         let personal = held.personal(round, equipped.initial_personal(job.initial_seed))?;
         let Some(model) = models.get(round.coalition as usize).cloned() else {
             return Ok(());
         };
-        self.begin(AdoptedRound {
+        let adopted = AdoptedRound {
             round: round.round,
             models,
-            assignment: round.assignment.clone(),
+            assignment: held.assignment(round).to_vec(),
             coalition: round.coalition,
             model,
             personal,
-        });
+        };
+        self.begin(adopted, stage);
         Ok(())
     }
 
@@ -142,51 +159,79 @@ impl Serving {
         *self.said.lock().unwrap_or_else(PoisonError::into_inner) = said;
     }
 
-    fn begin(&self, adopted: AdoptedRound) {
+    /// Compares, and chooses where all is over, in a thread of its own.
+    fn begin(&self, adopted: AdoptedRound, stage: ServingStage) {
+        let deciding = matches!(stage, ServingStage::Deciding);
+        if deciding && self.compares.swap(true, Ordering::AcqRel) {
+            return;
+        }
         let own = self.clone();
         self.busy.fetch_add(1, Ordering::AcqRel);
         // Ended by the end of the process: the next start compares again.
         thread::spawn(move || {
-            own.choose(&adopted);
+            match stage {
+                ServingStage::Learning => {}
+                ServingStage::Deciding => {
+                    own.compared(&adopted, true);
+                }
+                ServingStage::Over(decided) => own.choose(&adopted, decided),
+            }
             own.busy.fetch_sub(1, Ordering::AcqRel);
         });
     }
 
-    fn choose(&self, adopted: &AdoptedRound) {
+    /// The comparison, which is made once. Others may be waiting for it.
+    fn compared(&self, adopted: &AdoptedRound, awaited: bool) -> &OwnComparison {
+        let job = &*self.job;
+        job.equipment.comparison.make(|| {
+            let began = Instant::now();
+            let on = job.comparable(adopted);
+            if on != ComparedOn::Nothing {
+                let rounds = (job.learning + 1).saturating_sub(job.first);
+                let event = NodeEvent::Comparing {
+                    round: Some(adopted.round),
+                    on: Some(json!(on)),
+                    rounds: Some(rounds),
+                    seconds: 0,
+                };
+                let line = format!(
+                    "training models alone, each for up to {}, to compare them with the federation's ({}){}",
+                    plural(rounds as usize, "round"),
+                    on.words(),
+                    match awaited {
+                        true => ": the members decide together then",
+                        false => "",
+                    }
+                );
+                self.results().push((job.at(), event, line));
+                self.now(Some((began, began)));
+            }
+            let compared = job.compare(adopted, on);
+            self.now(None);
+            compared
+        })
+    }
+
+    fn choose(&self, adopted: &AdoptedRound, decided: Option<AgreedDecision>) {
         let job = &*self.job;
         let began = Instant::now();
-        let on = job.comparable(adopted);
-        if on != ComparedOn::Nothing {
-            let rounds = (job.last + 1).saturating_sub(job.first);
-            let event = NodeEvent::Comparing {
-                round: Some(adopted.round),
-                on: Some(json!(on)),
-                rounds: Some(rounds),
-                seconds: 0,
-            };
-            let line = format!(
-                "training models alone, each for up to {}, to compare them with the federation's ({})",
-                plural(rounds as usize, "round"),
-                on.words()
-            );
-            self.results().push((job.at(), event, line));
-            self.now(Some((began, began)));
-        }
-        let (compared, tuned, held_out) = job.compare(adopted, on);
-        self.now(None);
-        let learner = if compared.candidate.is_own() {
+        let OwnComparison { models, tuned } = self.compared(adopted, false);
+        let (chosen, decided) = chosen(models, decided);
+        let held_out = job.held_out(&chosen);
+        let learner = if chosen.candidate.is_own() {
             &job.equipment.plain.learner
         } else {
             &job.equipment.equipped
         };
-        let model = learner.deployed(&compared.model.0, &compared.model.1);
+        let model = learner.deployed(&chosen.model.0, &chosen.model.1);
         let note = ServedNote {
             round: adopted.round,
-            candidate: compared.candidate,
-            on: compared.on,
-            measured: compared.measured,
-            personal: compared.personal,
-            local: tuned,
+            candidate: chosen.candidate,
+            on: chosen.on,
+            measured: chosen.measured,
+            decided,
+            personal: chosen.personal,
+            local: tuned.clone(),
             held_out,
             model: model
                 .as_ref()
@@ -203,6 +248,29 @@ impl Serving {
     }
 }
 
+/// Returns what a silo with this comparison serves, by the decision of all members where there is one, and how it was chosen
+/// where they agreed on one.
+fn chosen(
+    models: &ComparedModels,
+    decided: Option<AgreedDecision>,
+) -> (Served, Option<DecisionNote>) {
+    let alone = |why: String| Some(DecisionNote::Alone { why });
+    let models = models.clone();
+    match decided {
+        None => (models.alone(), None),
+        Some(Err(why)) => (models.alone(), alone(why.to_string())),
+        Some(Ok(_)) if !models.is_counted() => {
+            let why = "it compared nothing, or on few rows of classes";
+            (models.alone(), alone(why.into()))
+        }
+        Some(Ok(together)) => {
+            let silos = together.silos();
+            let note = DecisionNote::Together { silos };
+            (together.serve(models), Some(note))
+        }
+    }
+}
+
 /// Returns what is served, which took so long to choose, as an event and in a line.
 fn serves(note: &ServedNote, took: Duration) -> (NodeEvent, String) {
     let metric = note.held_out.as_ref().and_then(|held_out| {
@@ -213,6 +281,7 @@ fn serves(note: &ServedNote, took: Duration) -> (NodeEvent, String) {
         round: note.round,
         candidate: json!(note.candidate),
         on: json!(note.on),
+        decided: note.decided.as_ref().map(|decided| json!(decided)),
         measured: json!(note.measured),
         local: json!(note.local),
         metric: metric.map(|(held_out, _)| held_out.metric.clone()),
@@ -231,10 +300,13 @@ fn serves(note: &ServedNote, took: Duration) -> (NodeEvent, String) {
         )
     });
     let unmeasured = note.held_out.as_ref().and_then(HeldOut::unmeasured);
+    let decided = note.decided.as_ref();
+    let decided = decided.map(|decided| format!("; {}", decided.words()));
     let line = format!(
-        "serves {} ({}{}){}",
+        "serves {} ({}{}{}){}",
         note.candidate.words(),
         note.on.words(),
+        decided.unwrap_or_default(),
         note.personal.words(),
         metric
             .or(unmeasured.map(|why| format!("   {why}")))
@@ -247,7 +319,8 @@ fn serves(note: &ServedNote, took: Duration) -> (NodeEvent, String) {
 mod tests {
     use std::collections::BTreeMap;
 
-    use methods::serving::{Candidate, PersonalParts};
+    use methods::Params;
+    use methods::serving::{Candidate, NotTogether, PersonalParts, Together};
 
     use super::*;
 
@@ -258,6 +331,7 @@ mod tests {
             candidate: Candidate::Coalition,
             on: ComparedOn::Nothing,
             measured: Vec::new(),
+            decided: None,
             personal,
             local: None,
             held_out: Some(HeldOut {
@@ -292,5 +366,26 @@ mod tests {
             late.contains("trained on its own rows at the end"),
             "{late}"
         );
+    }
+
+    #[test]
+    fn how_the_members_decided_is_stated() {
+        let none = || {
+            let coalition = (Params::empty(), Params::empty());
+            ComparedModels::none(coalition, PersonalParts::Trained)
+        };
+        let said = |decided| chosen(&none(), decided).1.map(|decided| decided.words());
+        assert_eq!(said(None), None);
+        let refused = said(Some(Err(NotTogether::Refused)));
+        let expected = "decided alone, because a silo refused to decide together";
+        assert_eq!(refused.as_deref(), Some(expected));
+        // Without a comparison the sums say nothing of this silo.
+        let uncounted = said(Some(Ok(Together::default()))).unwrap_or_default();
+        assert!(
+            uncounted.contains("alone, because it compared nothing"),
+            "{uncounted}"
+        );
+        let together = DecisionNote::Together { silos: 4 }.words();
+        assert_eq!(together, "decided together, by the sums of 4 silos");
     }
 }

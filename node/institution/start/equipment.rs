@@ -9,7 +9,8 @@ use task::questions::{RowDoubt, RowQuestion, RowsProfile, questions};
 use task::{TaskConfig, data::DataError, metrics::Metric};
 
 use super::rows_fit::{own_domain, own_task};
-use crate::answers::{AnsweringLearner, SiteAnswers};
+use crate::answers::{AnsweringLearner, OwnAnswers, ServingAnswers, SiteAnswers};
+use crate::comparison::ComparisonSlot;
 use crate::equipment::Equipment;
 use crate::institution::config::own_learner::OwnLearner;
 use crate::institution::config::{Data, Institution};
@@ -74,8 +75,10 @@ impl Institution {
                 external_silo(&self.agreement.task, &silo, programs, place, seeds)?
             }
         };
-        let equipment = self.equip(self.answering(silo)?, metric, start)?;
+        let comparison = ComparisonSlot::default();
+        let equipment = self.equip(self.answering(silo, &comparison)?, metric, start)?;
         Ok(Equipment {
+            comparison,
             programs,
             unreadable,
             profile,
@@ -84,17 +87,27 @@ impl Institution {
         })
     }
 
-    /// The silo with what it answers, where the agreement has questions and its rows are files.
-    fn answering(&self, silo: StudySilo) -> Result<StudySilo, DataError> {
-        let Data::Rows(rows) = &self.data else {
-            return Ok(silo);
+    /// The silo with what it answers, where the agreement has questions and its rows are files, and where the members
+    /// decide together what they serve.
+    fn answering(
+        &self,
+        silo: StudySilo,
+        comparison: &ComparisonSlot,
+    ) -> Result<StudySilo, DataError> {
+        let asked = match &self.data {
+            Data::Rows(rows) if !self.agreement.questions.is_empty() => {
+                let rules = self.site.answer_rules().clone();
+                let own = (&self.key, self.identity.as_path());
+                let answers = SiteAnswers::new(&self.agreement, (rows, &self.folder), rules, own);
+                Some(answers?)
+            }
+            Data::Rows(_) | Data::Share { .. } | Data::Program => None,
         };
-        if self.agreement.questions.is_empty() {
+        let serving = ServingAnswers::of(&self.agreement, comparison);
+        if asked.is_none() && serving.is_none() {
             return Ok(silo);
         }
-        let rules = self.site.answer_rules().clone();
-        let own = (&self.key, self.identity.as_path());
-        let answers = SiteAnswers::new(&self.agreement, (rows, &self.folder), rules, own)?;
+        let answers = OwnAnswers::new(asked, serving, &self.key);
         let learner = Arc::new(AnsweringLearner::new(silo.learner.clone(), answers));
         Ok(StudySilo { learner, ..silo })
     }

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use agreement::silo_seed;
+use agreement::{ServingTable, silo_seed};
 use bytes::Bytes;
 use methods::learner::Task;
+use methods::serving::ServeConfig;
 use protocol::{Hash, member};
 use silo::{SiloConfig, SiloEnvironment, SiloHandle, SpawnError};
 
@@ -81,6 +82,7 @@ pub(in crate::institution) fn serving(
 ) -> Serving {
     let agreement = &institution.agreement;
     let strategy = &agreement.strategy_config;
+    let agreed = agreement.serving.as_ref();
     let serving = Serving::new(ComparisonJob {
         equipment,
         strategy: Arc::clone(&agreement.strategy),
@@ -89,7 +91,9 @@ pub(in crate::institution) fn serving(
         seed: silo_seed(institution.seed, institution.me),
         first: strategy.first_training(),
         last: agreement.epoch.protocol.rounds,
-        folds: institution.serve.folds,
+        learning: agreement.learning_rounds(),
+        folds: folds(institution),
+        together: agreed.map(ServingTable::rounds),
         adapted: agreement.epoch.protocol.privacy.is_noised(),
         state: institution.state.clone(),
         began: Instant::now(),
@@ -98,4 +102,19 @@ pub(in crate::institution) fn serving(
         tracing::warn!("no model is chosen to be served: {why}");
     }
     serving
+}
+
+/// Parts into which the institution divides its rows to compare models: as agreed, where the members decide together.
+fn folds(institution: &Institution) -> usize {
+    let own = institution.serve.folds;
+    let Some(agreed) = &institution.agreement.serving else {
+        return own;
+    };
+    if institution.serve != ServeConfig::default() && own != agreed.folds {
+        tracing::warn!(
+            "`serve` in node.toml has {own} folds, and the members agreed to decide together by {}: these count",
+            agreed.folds
+        );
+    }
+    agreed.folds
 }

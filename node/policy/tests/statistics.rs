@@ -1,4 +1,4 @@
-//! Sums of statistics of a strategy, and what a policy lets them open.
+//! Sums of statistics of a strategy, and of comparisons, and what a policy lets them open.
 
 use super::*;
 
@@ -30,4 +30,32 @@ fn sums_of_statistics_open_no_more_than_questions_may() {
         "name = \"hierarchical\"\nunknowns-per-number = 0.5",
     )]);
     assert_eq!(keys(&default, &clear), [""; 0]);
+}
+
+#[test]
+fn sums_of_comparisons_open_no_more_than_questions_may() {
+    let first = "[[member]]\nname = \"north\"";
+    let serving = format!("[serving]\ntogether = true\n\n{first}");
+    let mut text = North::masked("colluders = 1")
+        .replace("domains = [0, 0, 1, 1]", "")
+        .replace("rounds = 6 ", "rounds = 40 ")
+        .replace("blob-limit = 392", "blob-limit = 4000")
+        .replace(first, &serving);
+    for number in 20..24 {
+        let key = key(number).public();
+        text += &format!("\n[[member]]\nname = \"more {number}\"\nkey = \"{key}\"\n");
+    }
+    let agreed = North::read(&text);
+    let default = policy(Path::new("/house"), "");
+    assert_eq!(keys(&default, &agreed), [""; 0]);
+    let more = policy(
+        Path::new("/house"),
+        "questions = { unknowns-per-number = 3.5 }",
+    );
+    assert_eq!(keys(&more, &agreed), ["questions"]);
+    let why = refusals(&more, &agreed).concat();
+    assert!(
+        why.contains("the others have 3.0 unknowns") && why.contains("requires 3.5"),
+        "{why}"
+    );
 }

@@ -87,7 +87,7 @@ impl News {
         Self {
             output,
             epoch: epoch.clone(),
-            may_stop: agreement.strategy_config.stop.is_some(),
+            may_stop: agreement.strategy_config.stop.is_some() && agreement.serving.is_none(),
             equipment,
             health,
             state,

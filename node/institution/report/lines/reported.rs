@@ -201,10 +201,8 @@ impl News {
     fn complete(&self, at: Time, last: u64) {
         let line = match self.epoch.protocol.rounds {
             rounds if rounds == last => format!("all {rounds} rounds are done"),
-            _ if !self.may_stop => {
-                format!(
-                    "all rounds are done with round {last}: the questions took fewer than they might"
-                )
+            rounds if !self.may_stop => {
+                format!("all is done with round {last}: the others of {rounds} were not needed")
             }
             rounds => format!(
                 "early stopping after round {last} of {rounds}: the models no longer improve on the members' \
