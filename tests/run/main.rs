@@ -7,6 +7,7 @@ mod approvals;
 mod asked;
 mod backup;
 mod blamed;
+mod decided;
 mod doubled;
 mod evicted;
 mod examined;

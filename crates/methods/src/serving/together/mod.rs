@@ -140,7 +140,8 @@ impl Together {
         compared.serve(candidate)
     }
 
-    fn choose(&self, measured: &[Measured]) -> Candidate {
+    /// The candidate that a silo with these measurements serves, if sums have them.
+    pub fn choose(&self, measured: &[Measured]) -> Candidate {
         choose(&self.shrunken(measured))
     }
 
