@@ -63,6 +63,7 @@ pub(crate) const COSTS: &[&[KeyCost]] = &[
         privacy "privacy" Table None;
         task "task" Fixed None;
         strategy "strategy" Table None;
+        serving "serving" Fixed None;
         question "question" Harmless Some(Routine::Questions);
         // Who comes or goes; with masks nobody comes in silence.
         silo "member.*" Harmless Some(Routine::Members);

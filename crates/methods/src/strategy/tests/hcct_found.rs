@@ -56,6 +56,20 @@ fn tenfold_rows_change_no_group_and_count_tenfold_in_the_mean() {
 }
 
 #[test]
+fn a_silo_alone_in_its_group_goes_on_by_exact_fits() {
+    let silos = hospitals(4, 4, 60);
+    let found = found(silos.clone(), 3);
+    assert_eq!(found.coalitions, [0, 1, 2, 3]);
+    let counts = found.state.memory.counts("hcct.silos", 4);
+    assert_eq!(counts, Some(&[1; 4][..]));
+    // As with CS-RCFL, round by round around the fit of the round before.
+    let auto = strategy_for(4, "cs-rcfl", json!({ "coalitions": "auto" }));
+    let other = QuadraticFederation::new(auto, silos).rounds(3);
+    assert_eq!(other.coalitions, [0, 1, 2, 3]);
+    assert_eq!(found.state.models, other.state.models);
+}
+
+#[test]
 fn nothing_but_the_models_stays_behind() {
     let first = found(hospitals(4, 2, 30), 1);
     assert_eq!(first.coalitions, [0, 1, 2, 3]);

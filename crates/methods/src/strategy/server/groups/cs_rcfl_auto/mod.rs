@@ -96,6 +96,11 @@ impl AutoCsRcfl {
         }
     }
 
+    /// Returns whether silos have exact fits, where the [rounds of one model for all](Self::warm_up) follow from that.
+    pub(super) fn fits_exactly(&self, state: &State) -> bool {
+        self.warm_up.is_none() && state.memory.count(WARM_UP).is_none()
+    }
+
     /// Returns what keeps coalitions as they are, in every round after the first.
     fn kept(&self) -> CsRcfl {
         CsRcfl {
@@ -147,7 +152,7 @@ impl AutoCsRcfl {
             for (sum, &loss) in sums.iter_mut().zip(losses) {
                 *sum += f64::from(loss);
             }
-            reported.push(losses);
+            reported.push(&losses[..sums.len()]);
         }
         let least = choice::least(&sums).expect("there is at least one candidate");
         let chosen = numbers::fewest(&reported, least, self.tolerance);

@@ -89,8 +89,12 @@ pub(super) fn programs(scores: &Scores, groupings: &[Vec<u32>]) -> Option<Vec<Co
 /// The first candidate, and so the one with the fewest coalitions, whose losses are on average at most
 /// `tolerance` standard errors above those of the one of least loss. `reported` has the losses of
 /// every silo, by candidate; the standard error is that of the silos' differences.
+///
+/// Where the last candidate, silos alone, is the best it is taken: that merging harms no more than a part of the
+/// standard error is no reason to merge.
 pub(super) fn fewest(reported: &[&[f32]], least: usize, tolerance: f64) -> usize {
-    if tolerance == 0.0 {
+    let alone = reported.first().map_or(0, |losses| losses.len());
+    if tolerance == 0.0 || least + 1 == alone {
         return least;
     }
     let count = reported.len() as f64;
@@ -122,14 +126,20 @@ mod tests {
 
     #[test]
     fn fewer_coalitions_win_within_a_part_of_the_standard_error() {
-        // Differences to the last are 3 and −1: mean 1, standard deviation √8, standard error 2.
-        let reported: [&[f32]; 2] = [&[9.0, 5.0, 2.0], &[9.0, 1.0, 2.0]];
+        // Differences to the third are 3 and −1: mean 1, standard deviation √8, standard error 2.
+        let reported: [&[f32]; 2] = [&[9.0, 5.0, 2.0, 9.0], &[9.0, 1.0, 2.0, 9.0]];
         assert_eq!(fewest(&reported, 2, 0.0), 2);
         assert_eq!(fewest(&reported, 2, 0.49), 2);
         assert_eq!(fewest(&reported, 2, 0.51), 1);
         // The first is 7 above it at both, without a doubt.
         assert_eq!(fewest(&reported, 2, 100.0), 1);
         assert_eq!(fewest(&reported[..1], 2, 100.0), 2);
+    }
+
+    #[test]
+    fn silos_that_are_best_alone_stay_alone() {
+        let reported: [&[f32]; 2] = [&[9.0, 5.0, 2.0], &[9.0, 1.0, 2.0]];
+        assert_eq!(fewest(&reported, 2, 0.51), 2);
     }
 
     #[test]

@@ -15,7 +15,7 @@ use crate::robust::Ridge;
 use crate::strategy::options::{MethodSetting, require};
 use crate::strategy::server::groups::cs_rcfl_auto::{AutoCsRcfl, AutoPhase, grid};
 use crate::strategy::{
-    Claim, DecideError, Decision, EquipError, FitRule, Fitting, LoadedManifest, ModelEntry,
+    Claim, DecideError, Decision, EquipError, FitRule, Fitting, Kept, LoadedManifest, ModelEntry,
     Objection, Outcome, OwnRadius, Participant, Plan, SettleError, State, Strategy, StrategyError,
     Watch,
 };
@@ -26,6 +26,9 @@ const FOLDS: usize = 5;
 /// Standard errors within which fewer groups are taken. Groups that were found go on to gain by all rows
 /// of their silos, which the mean of models that were trained apart does not show.
 const TOLERANCE: f64 = 0.5;
+
+/// Name of the numbers of silos of all groups, kept where models have exact fits and some silo is alone in its group.
+const SILOS: &str = "hcct.silos";
 
 /// Rule for the candidates that every member checks.
 const RULE: &str =
@@ -120,6 +123,21 @@ impl FoundGroups {
     }
 }
 
+/// Numbers of silos of all groups.
+fn silos(assignment: &[u32], groups: usize) -> Vec<u64> {
+    let mut silos = vec![0; groups];
+    for &group in assignment {
+        silos[group as usize] += 1;
+    }
+    silos
+}
+
+/// Returns whether the silo of this group is alone in it, and models have exact fits.
+fn fits_alone(state: &State, group: u32) -> bool {
+    let silos = state.memory.counts(SILOS, state.models.len());
+    silos.is_some_and(|silos| silos.get(group as usize) == Some(&1))
+}
+
 impl Strategy for FoundGroups {
     fn name(&self) -> &'static str {
         self.merging.name
@@ -149,8 +167,14 @@ impl Strategy for FoundGroups {
         progress: &mut Watch<'_>,
     ) -> Result<(u32, Update), LearnError> {
         if self.rounds.phase(state, round) == AutoPhase::Keep {
-            // Groups that are fixed train as HCCT's do. The mean of exact fits is not the fit to all rows.
             let start = participant.start(state)?;
+            if fits_alone(state, participant.coalition) {
+                // As with CS-RCFL: steps without a ridge would undo the one that its own folds chose.
+                let fit = self.rounds.fit.of(&plan.task, participant.learner);
+                let update = fit.update(participant, start, progress)?;
+                return Ok((participant.coalition, update));
+            }
+            // Groups that are fixed train as HCCT's do. The mean of exact fits is not the fit to all rows.
             let update = participant.carry_out(&plan.task, start, progress)?;
             return Ok((participant.coalition, update));
         }
@@ -232,7 +256,16 @@ impl Strategy for FoundGroups {
         round: u64,
     ) -> Result<Outcome, SettleError> {
         if !self.forms(state, round) {
-            return self.rounds.settle(state, manifest, decision, round);
+            let mut after = self.rounds.settle(state, manifest, decision, round)?;
+            let measured = self.rounds.phase(state, round) == AutoPhase::Measure;
+            if measured && self.rounds.fits_exactly(state) {
+                let silos = silos(&decision.assignment, after.state.models.len());
+                if silos.contains(&1) {
+                    let memory = &mut after.state.memory;
+                    memory.insert(SILOS, Kept::Counts(silos));
+                }
+            }
+            return Ok(after);
         }
         match *decision == self.formed(state, manifest)? {
             true => Ok(self.rounds.leave(state, manifest, decision)),
