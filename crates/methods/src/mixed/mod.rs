@@ -11,15 +11,18 @@
 //! approximation to it (Breslow & Clayton 1993) for classes.
 //!
 //! * [`Varying`]: which coefficients may differ; several such models are fitted at once and [compared].
+//! * [`AveragedEstimates`]: their estimates as one, each model by how well it is expected to predict.
 //! * [`SiteSums`]: what one site contributes to a round, and its layout as a list of numbers.
 //! * [`MixedProgress`]: what all know of one model, and the step that follows from a sum.
 //! * [`folds`]: whether the sites' own fits would have served them better.
 //!
 //! Steps use additions, multiplications, divisions and square roots in a fixed order only, so all who take one
-//! get the same bits. A site's own numbers may use logarithms.
+//! get the same bits; weights of models use libm's exponential besides, which is made of these. A site's own numbers
+//! may use logarithms.
 //!
 //! [compared]: MixedProgress::criterion
 
+mod averaged;
 pub mod folds;
 mod mode;
 mod progress;
@@ -27,6 +30,7 @@ mod site;
 mod symmetric;
 mod varying;
 
+pub use averaged::{AveragedEstimates, model_weights};
 pub use mode::{Prior, SiteMode, mode};
 pub use progress::{MixedProgress, MixedSettings, is_whole};
 pub use site::{SiteSums, SumsShape};

@@ -115,8 +115,8 @@ impl MixedProgress {
         }
     }
 
-    /// `−2·predictive + 2·variances`, of which the least is chosen; infinite before the first round. It is the
-    /// conditional information criterion of Vaida & Blanchard (2005), about new rows of the same sites, in which every
+    /// `−2·predictive + 2·variances`: the less, the more the model [weighs](super::model_weights); infinite before the
+    /// first round. It is the conditional information criterion of Vaida & Blanchard (2005), about new rows of the same sites, in which every
     /// estimated variance counts as a coefficient, because it ignores that they are estimated (Greven & Kneib 2010).
     /// The likelihood with the deviations integrated out is about rows of other sites: with few of them it has one
     /// model for all where sites differ.

@@ -131,8 +131,8 @@ fn compared(family: Family, all: &Planted) -> ServedLosses {
         lean: true,
         rounds: 60,
     };
-    let shrunken = |progress: &MixedProgress| {
-        let own = |site: usize| mode(&all.sites[site], family, progress.prior());
+    let shrunken = |prior: Prior<'_>| {
+        let own = |site: usize| mode(&all.sites[site], family, prior);
         all.losses(family, |site| own(site).unwrap().model())
     };
     let mut models: Vec<MixedProgress> = Varying::ALL
@@ -145,16 +145,17 @@ fn compared(family: Family, all: &Planted) -> ServedLosses {
         .collect();
     models.sort_by(|a, b| a.criterion().total_cmp(&b.criterion()));
     let chosen = &models[0];
+    let averaged = AveragedEstimates::of(&models);
     let mut losses = OwnFoldLosses::default();
     for rows in &all.sites {
-        losses.add(&OwnFoldLosses::of(rows, family, chosen.prior()).unwrap());
+        losses.add(&OwnFoldLosses::of(rows, family, averaged.prior()).unwrap());
     }
     let alone = all.losses(family, |site| fit_alone(&all.sites[site], family).unwrap());
     let says_alone = losses.says_alone();
     let served = if says_alone {
         alone.clone()
     } else {
-        shrunken(chosen)
+        shrunken(averaged.prior())
     };
     let exact = |varying| {
         let settings = MixedSettings {
@@ -167,7 +168,7 @@ fn compared(family: Family, all: &Planted) -> ServedLosses {
             lean: false,
             ..lean
         };
-        shrunken(&rounds(&all.sites, run).0)
+        shrunken(rounds(&all.sites, run).0.prior())
     };
     let pooled = all.pooled(family);
     let best = [

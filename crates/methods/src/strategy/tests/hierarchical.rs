@@ -191,7 +191,7 @@ fn rounds_reach_the_exact_estimates_and_silos_keep_their_fit() {
 }
 
 #[test]
-fn the_model_is_chosen_that_fits_how_silos_differ() {
+fn the_model_weighs_most_that_fits_how_silos_differ() {
     let of = |slopes: f64| {
         let federation = ended(json!({}), sites(16, slopes, PlainLoss::Squared));
         let alone = federation.state.models[0]
@@ -205,6 +205,27 @@ fn the_model_is_chosen_that_fits_how_silos_differ() {
     let options = json!({ "varying": ["nothing", "intercept", "slopes"] });
     let intercepts = ended(options, sites(16, 0.0, PlainLoss::Squared));
     assert_eq!(chosen(&intercepts), Some(1));
+}
+
+#[test]
+fn silos_are_served_the_average_of_all_models() {
+    let federation = ended(json!({}), sites(5, 0.4, PlainLoss::Logistic));
+    let kept = |name: &str| match federation.state.memory.get(name) {
+        Some(Kept::Numbers(numbers)) => numbers.clone(),
+        other => panic!("{name} is {other:?}"),
+    };
+    let weights = kept("hierarchical.weights");
+    assert!((weights.iter().sum::<f64>() - 1.0).abs() < 1e-12);
+    let most = weights[chosen(&federation).unwrap() as usize];
+    assert!(weights.iter().all(|&weight| weight <= most));
+    assert!(most < 1.0 - 1e-6, "several count: {weights:?}");
+    let model = linear(&federation.state.models[0]);
+    let served = [model.intercept, model.weights[0], model.weights[1]];
+    let means = Varying::ALL.map(|one| kept(&format!("hierarchical.{}.mean", one.name())));
+    for (at, served) in served.iter().enumerate() {
+        let average = weights.iter().zip(&means).map(|(w, mean)| w * mean[at]);
+        assert!((served - average.sum::<f64>()).abs() < 1e-5);
+    }
 }
 
 #[test]

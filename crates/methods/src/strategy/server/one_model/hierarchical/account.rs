@@ -37,7 +37,7 @@ impl MixedModel {
         if first > last || self.ends(state) {
             return 0;
         }
-        if self.chosen(state).is_some() {
+        if self.all_done(state) {
             return SumsPhase::Folds.numbers() as u64;
         }
         let sums = |whole| {

@@ -13,7 +13,7 @@ pub(super) enum SumsPhase {
         /// Of every model that is not done, what is sent.
         shapes: Vec<SumsShape>,
     },
-    /// All models are done, and one is chosen: it is compared with fits alone.
+    /// All models are done: fits around their average are compared with fits alone.
     Folds,
     /// Nothing is left to do.
     Over,

@@ -16,8 +16,10 @@ const POWERS: &str = "powers";
 const ABOVE: &str = "above";
 const DONE: &str = "done";
 
-/// The place of the chosen model among those of the agreement, once all are done.
+/// The place of the model that weighs most among those of the agreement, once all are done.
 pub(super) const CHOSEN: &str = "hierarchical.chosen";
+/// The weight of every model of the agreement in what silos are served, in the order there.
+pub(super) const WEIGHTS: &str = "hierarchical.weights";
 /// Sites, losses of chosen and alone, and squared differences, summed over the sites.
 pub(super) const LOSSES: &str = "hierarchical.losses";
 /// Numbers that every site has contributed so far.

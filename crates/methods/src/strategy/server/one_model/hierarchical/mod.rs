@@ -2,9 +2,9 @@
 //! rows are few and the silos are alike. See [`mixed`](crate::mixed) for the mathematics.
 //!
 //! In every round each silo contributes the [numbers](SiteSums) of several models that differ in
-//! [what may vary](Varying), and all members take the same step. Once all models are done, the one of least
-//! criterion is chosen; in one round more every silo contributes its losses by cross-validation with the chosen
-//! model and alone, and the federation ends. A silo's own fit stays with it.
+//! [what may vary](Varying), and all members take the same step. Silos are served the [average](AveragedEstimates) of
+//! their estimates. Once all models are done, in one round more every silo contributes its losses by cross-validation
+//! with the average and alone, and the federation ends. A silo's own fit stays with it.
 //!
 //! Nothing but sums over silos is needed. With an agreed [exponent](Hierarchical::exponent) numbers travel as integers,
 //! so that rounds can open sums alone; then numbers of rows are opened first, because it depends on them how many
@@ -27,7 +27,8 @@ use self::own::{Common, Estimates};
 use crate::learner::{LearnError, Learner, Task, Training, Update};
 use crate::mixed::folds::OwnFoldLosses;
 use crate::mixed::{
-    Family, MixedError, MixedProgress, MixedSettings, SiteSums, SumsShape, Varying, is_whole, mode,
+    AveragedEstimates, Family, MixedError, MixedProgress, MixedSettings, SiteSums, SumsShape,
+    Varying, is_whole, mode, model_weights,
 };
 use crate::params::Layout;
 use crate::robust::Samples;
@@ -43,9 +44,9 @@ use crate::strategy::{
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Hierarchical {
-    /// The models that are fitted at once, of which the one of least conditional information criterion is chosen:
-    /// `"nothing"` varies (one model for all), the `"intercept"` alone, all with `"one-strength"` for the slopes
-    /// and one for the intercept, or all `"slopes"` with a strength each. Default: all four.
+    /// The models that are fitted at once, whose estimates are averaged with weights by their conditional information
+    /// criterion: `"nothing"` varies (one model for all), the `"intercept"` alone, all with `"one-strength"` for the
+    /// slopes and one for the intercept, or all `"slopes"` with a strength each. Default: all four.
     pub varying: Vec<Varying>,
     /// True if silos send the whole matrix of information only in rounds 1, 3 and 6, and its diagonal otherwise.
     /// The estimates are nearly the same, and far fewer numbers are seen. Default true.
@@ -176,7 +177,7 @@ impl MixedModel {
         if self.ends(state) {
             return SumsPhase::Over;
         }
-        if self.chosen(state).is_some() {
+        if self.all_done(state) {
             return SumsPhase::Folds;
         }
         if self.counts_first(state) {
@@ -202,11 +203,10 @@ impl MixedModel {
         !self.options.lean || is_whole(round.saturating_sub(before))
     }
 
-    /// The chosen model, once all are done.
-    fn chosen(&self, state: &State) -> Option<usize> {
-        let chosen = state.memory.count(memory::CHOSEN)?;
-        let chosen = usize::try_from(chosen).ok()?;
-        (chosen < self.options.varying.len()).then_some(chosen)
+    /// Returns whether all models are done.
+    fn all_done(&self, state: &State) -> bool {
+        let most = state.memory.count(memory::CHOSEN);
+        most.is_some_and(|most| most < self.options.varying.len() as u64)
     }
 
     /// The numbers of a silo with these rows.
@@ -214,7 +214,7 @@ impl MixedModel {
         &self,
         rows: &Samples,
         before: &Before,
-        (phase, chosen): (&SumsPhase, usize),
+        phase: &SumsPhase,
     ) -> Result<Vec<f64>, MixedError> {
         let family = before.known.family;
         let counts = vec![1.0, rows.len() as f64];
@@ -231,8 +231,8 @@ impl MixedModel {
                 Ok(numbers)
             }
             SumsPhase::Folds => {
-                let prior = before.models[chosen].prior();
-                Ok(OwnFoldLosses::of(rows, family, prior)?.numbers().to_vec())
+                let losses = OwnFoldLosses::of(rows, family, before.known.prior())?;
+                Ok(losses.numbers().to_vec())
             }
             SumsPhase::Over => Ok(vec![0.0]),
         }
@@ -270,10 +270,13 @@ impl MixedModel {
                 .memory
                 .insert(memory::CHOSEN, Kept::Count(best as u64));
         }
+        let weights = Kept::Numbers(model_weights(models));
+        after.memory.insert(memory::WEIGHTS, weights);
+        let averaged = AveragedEstimates::of(models);
         let known = Estimates {
-            mean: models[best].mean.clone(),
-            strengths: models[best].strengths.clone(),
-            noise: models[best].noise,
+            mean: averaged.mean,
+            strengths: averaged.strengths,
+            noise: averaged.noise,
             ..before.known.clone()
         };
         after.models = vec![before.common.write(&state.models[0], &known)];
@@ -387,8 +390,7 @@ impl Strategy for MixedModel {
             learner, personal, ..
         } = participant;
         let rows = learner.linear_rows()?.linear_rows(&start, personal)?;
-        let chosen = self.chosen(state).unwrap_or(0);
-        let numbers = self.numbers(&rows, &before, (&phase, chosen));
+        let numbers = self.numbers(&rows, &before, &phase);
         let numbers = numbers.map_err(|error| failed(&error))?;
         let shared = self.encoding.contribution(&phase, &numbers);
         let shared = shared.ok_or_else(|| failed(&MixedError::NotFinite))?;
