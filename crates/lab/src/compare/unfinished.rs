@@ -89,11 +89,12 @@ fn untuned(results: &[&UnitResult]) -> Option<String> {
     (count > 0).then(|| {
         format!(
             "at {} ({}) the model that {} alone could not be tuned, because rows, or persons, are too few to divide \
-             or not here: {} as the federation trains, or left out",
+             or not here: {} as the federation trains, or left out, and no gain over {} counts",
             numbers::plural(count, "silo"),
             numbers::names(&names, NAMED),
             numbers::verb(count, "it makes", "they make"),
             numbers::verb(count, "it is trained", "they are trained"),
+            numbers::verb(count, "it", "them"),
         )
     })
 }
@@ -195,7 +196,8 @@ mod tests {
             found,
             [
                 "at 2 silos (north, south) the model that they make alone could not be tuned, because rows, or persons, \
-                 are too few to divide or not here: they are trained as the federation trains, or left out"
+                 are too few to divide or not here: they are trained as the federation trains, or left out, and \
+                 no gain over them counts"
             ]
         );
     }

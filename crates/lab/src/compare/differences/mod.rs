@@ -88,7 +88,8 @@ struct Both<'a> {
 }
 
 impl ComparedPair<'_> {
-    /// `None` where there are no rows that both were measured on.
+    /// `None` where there are no rows that both were measured on, but for silos that could not tune the model that
+    /// they make alone: a gain over such a model is none over what a silo can make.
     pub(super) fn difference(&self) -> Option<MeanDifference> {
         let seeds: Vec<Vec<Both<'_>>> = self.seeds();
         let rows: usize = seeds.iter().flatten().map(|both| both.ours.len()).sum();
@@ -157,7 +158,11 @@ impl ComparedPair<'_> {
                 .iter()
                 .find(|other| other.unit.seed == ours.unit.seed);
             let Some(theirs) = theirs else { continue };
-            let usable = |silo: &&StoredSilo| silo.outside == self.outside;
+            let tuned = |silo: &StoredSilo| {
+                let mut untuned = ours.untuned.iter().chain(&theirs.untuned);
+                untuned.all(|name| *name != silo.name)
+            };
+            let usable = |silo: &&StoredSilo| silo.outside == self.outside && tuned(silo);
             let both = ours.silos.iter().filter(usable).filter_map(|silo| {
                 let other = theirs.silos.iter().find(|other| other.name == silo.name)?;
                 let ours = silo.model(self.ours.1)?.1?;

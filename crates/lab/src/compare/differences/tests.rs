@@ -127,6 +127,10 @@ fn silo(metric: &str, scores: Vec<f32>, classes: Vec<u16>, groups: Vec<u32>) -> 
 }
 
 fn difference(metric: &str, ours: &UnitResult, theirs: &UnitResult) -> MeanDifference {
+    compared(metric, ours, theirs).expect("there are rows")
+}
+
+fn compared(metric: &str, ours: &UnitResult, theirs: &UnitResult) -> Option<MeanDifference> {
     let pair = ComparedPair {
         metric,
         higher_is_better: true,
@@ -135,7 +139,7 @@ fn difference(metric: &str, ours: &UnitResult, theirs: &UnitResult) -> MeanDiffe
         theirs: (&[theirs], SiloModel::Strategy),
         draws: &SharedDraws::default(),
     };
-    pair.difference().expect("there are rows")
+    pair.difference()
 }
 
 #[test]
@@ -171,4 +175,27 @@ fn a_silo_with_few_persons_shows_no_difference_with_many_rows() {
         found.wins + found.ties + found.losses
     };
     assert_eq!((tested(9), tested(10)), (0, 1));
+}
+
+#[test]
+fn a_silo_whose_own_model_is_not_tuned_is_in_no_difference() {
+    let scores = |by: f32| (0..40).map(|row| (row % 11) as f32 / 11.0 + by).collect();
+    let both = |north: f32, south: f32| {
+        let mut result = silo("mae", scores(north), Vec::new(), Vec::new());
+        let other = silo("mae", scores(south), Vec::new(), Vec::new());
+        result.silos.extend(other.silos);
+        result.silos[1].name = "south".into();
+        result
+    };
+    let (ours, mut own) = (both(1.0, 5.0), both(0.0, 0.0));
+    let gain = |own: &UnitResult| {
+        let found = compared("mae", &ours, own)?;
+        let silos = found.wins + found.ties + found.losses;
+        Some((found.interval()?.by.round(), silos))
+    };
+    assert_eq!(gain(&own), Some((3.0, 2)));
+    own.untuned = vec!["south".into()];
+    assert_eq!(gain(&own), Some((1.0, 1)));
+    own.untuned.push("north".into());
+    assert_eq!(gain(&own), None);
 }
