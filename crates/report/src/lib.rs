@@ -28,6 +28,7 @@ mod layout;
 mod many;
 mod page;
 mod pictures;
+mod pitfalls;
 mod program_metrics;
 mod references;
 mod settings;

@@ -24,6 +24,7 @@ use super::file::RunSettings;
 use super::result::{SiloModel, UnitResult};
 use super::row_draws::SharedDraws;
 use super::run::{CompareOptions, run_units};
+use super::steps::{STEPS, StepTime};
 use crate::statistic::{BY_CHANCE, Interval};
 
 /// Strategies that are tried beside the scenario's own and the references, the simplest first, each
@@ -35,8 +36,6 @@ const CANDIDATES: &[(&str, Option<(&str, &str)>)] = &[
 ];
 /// Fewest complete seeds that confirm: with fewer, nobody knows how much of a gain is luck.
 pub const CONFIRMING: usize = 3;
-/// Steps by which the comparison grows with the budget: seeds, and settings tried for each way.
-const STEPS: [(usize, usize); 7] = [(2, 1), (6, 1), (6, 3), (8, 3), (10, 4), (14, 6), (20, 6)];
 /// With at least so many coalitions for each member, hardly anybody shares a model.
 const APART: f64 = 0.75;
 
@@ -67,7 +66,7 @@ pub enum WhyNotKnown {
     NoInterval(NoInterval),
     /// No strategy gave a model that can be compared.
     NotCompared,
-    /// The local model could not be tuned at this many silos, which are at least half of all.
+    /// The local model could not be tuned at this many silos, so that none is left to compare with.
     Untuned(usize),
 }
 
@@ -78,6 +77,9 @@ pub struct Advice {
     pub verdict: AdviceVerdict,
     /// Label of what silos make alone, and what learning together has to beat.
     pub alone: String,
+    /// True if a constant is as good as the models that silos fit alone, or within chance of them: what they fit
+    /// has learned nothing.
+    pub unlearned: bool,
     /// Mean gain of the way that looked best over that, per silo, on the seeds that did not choose it.
     pub gain: Option<Interval>,
     /// Label of the way that looked best on the seeds that choose.
@@ -156,29 +158,26 @@ pub fn advise(
     let until = Some(began + budget);
     (experiment.seeds, experiment.tune.points) = STEPS[0];
     let mut results = run_units(&experiment, options(), until, &mut progress)?;
-    let first = began.elapsed();
-    let cost = |(seeds, points): (usize, usize)| (seeds * (points + 1)) as f64;
-    let fits = |step: &&(usize, usize)| {
-        let takes = first.mul_f64(cost(**step) / cost(STEPS[0]));
-        first + takes <= budget
+    let timed = |experiment: &Experiment, ended: &[UnitResult], took: Duration| StepTime {
+        step: (experiment.seeds, experiment.tune.points),
+        runs: (experiment.units().len(), ended.len()),
+        took,
     };
-    let step = STEPS.iter().skip(1).rev().find(fits).copied();
-    if let Some((seeds, points)) = step {
+    let first = timed(&experiment, &results, began.elapsed());
+    let mut second = None;
+    if let Some((seeds, points)) = first.next(budget) {
         let mut larger = experiment.clone();
         (larger.seeds, larger.tune.points) = (seeds, points);
         let more = run_units(&larger, options(), until, &mut progress)?;
+        second = Some(timed(&larger, &more, began.elapsed() - first.took));
         // A guess of how long it takes may be wrong: what is complete counts.
         if complete(&larger, &more) >= complete(&experiment, &results) {
             (experiment, results) = (larger, more);
         }
     }
     let took = began.elapsed();
-    Ok(Advice::of(
-        &experiment,
-        results,
-        took,
-        first.mul_f64(cost(STEPS[1]) / cost(STEPS[0])),
-    ))
+    let enough = StepTime::enough(&first, second.as_ref(), budget);
+    Ok(Advice::of(&experiment, results, took, enough))
 }
 
 /// Seeds, from the first on, for which every strategy has a result.
@@ -191,12 +190,12 @@ pub(super) fn complete(experiment: &Experiment, results: &[UnitResult]) -> usize
 }
 
 impl Advice {
-    /// `enough` is how long a comparison takes that confirms anything, about.
+    /// `minutes` are those in which a comparison confirms anything, about, where that is known.
     fn of(
         experiment: &Experiment,
         mut results: Vec<UnitResult>,
         took: Duration,
-        enough: Duration,
+        minutes: Option<f64>,
     ) -> Self {
         let (runs, seeds) = (experiment.units().len(), complete(experiment, &results));
         let cut_short = results.len() < runs;
@@ -206,15 +205,18 @@ impl Advice {
         }
         let comparison = Comparison::of(experiment, results.clone(), took.as_secs_f64());
         let metric = comparison.metrics[0];
-        let half = |label: &str, odd: bool| -> Vec<&UnitResult> {
+        // The seeds that choose, those that confirm, or both.
+        let of_seeds = |label: &str, confirms: &[bool]| -> Vec<&UnitResult> {
             let own = results.iter().filter(|one| one.unit.strategy == label);
-            let mut own = half(&own.collect::<Vec<_>>(), odd);
+            let own: Vec<&UnitResult> = own.collect();
+            let halves = confirms.iter().flat_map(|&odd| half(&own, odd));
+            let mut own: Vec<&UnitResult> = halves.collect();
             own.sort_by_key(|one| one.unit.seed);
             own
         };
         let draws = SharedDraws::default();
-        let difference = |label: &str, over: &str, odd: bool| -> Option<MeanDifference> {
-            let (ours, theirs) = (half(label, odd), half(over, odd));
+        let difference = |label: &str, over: &str, confirms: &[bool]| -> Option<MeanDifference> {
+            let (ours, theirs) = (of_seeds(label, confirms), of_seeds(over, confirms));
             let pair = ComparedPair {
                 metric: metric.key(),
                 higher_is_better: metric.higher_is_better(),
@@ -226,12 +228,13 @@ impl Advice {
             pair.difference()
         };
         // Training by the settings of a federation is no reference: it is no better than its settings.
-        let constant = difference(CONSTANT, OWN, false);
+        let constant = difference(CONSTANT, OWN, &[false]);
         let constant = constant.and_then(|one| one.interval());
         let alone = match constant {
             Some(constant) if constant.by > 0.0 => CONSTANT,
             _ => OWN,
         };
+        let unlearned = seeds > 0 && constant.is_some_and(|constant| constant.high >= 0.0);
         let learned = experiment.entries.iter();
         let learned = learned.filter(|entry| !entry.is_reference() && entry.name() != "local");
         let (apart, candidates): (Vec<_>, Vec<_>) = learned.partition(|entry| {
@@ -240,19 +243,18 @@ impl Advice {
         });
         let choosing: Vec<(&str, MeanDifference)> = candidates
             .iter()
-            .filter_map(|entry| Some((&*entry.label, difference(&entry.label, alone, false)?)))
+            .filter_map(|entry| Some((&*entry.label, difference(&entry.label, alone, &[false])?)))
             .collect();
         let gains = choosing.iter();
         let gains = gains.filter_map(|(label, one)| Some((*label, one.interval()?)));
         let best = gains.max_by(|a, b| a.1.by.total_cmp(&b.1.by));
         // The confirming half decides whether it is better than being alone.
-        let confirmed = best.and_then(|(label, _)| difference(label, alone, true));
+        let confirmed = best.and_then(|(label, _)| difference(label, alone, &[true]));
         let gain = confirmed.as_ref().and_then(MeanDifference::interval);
         let label = best.map(|(label, _)| label.to_owned());
         let rows = &comparison.variants[0].strategies;
         let members = comparison.variants[0].members.len();
-        let untuned = untuned(&results).filter(|&count| alone == OWN && 2 * count >= members);
-        let minutes = (seeds > 0).then(|| enough.as_secs_f64() / 60.0);
+        let untuned = untuned(&results).filter(|_| alone == OWN);
         let verdict = if seeds / 2 < CONFIRMING {
             let why = WhyNotKnown::FewSeeds(seeds / 2);
             AdviceVerdict::NotKnown { why, minutes }
@@ -267,16 +269,15 @@ impl Advice {
             verdict(judged, untuned)
         };
         let row = rows.iter().find(|row| Some(&row.label) == label.as_ref());
-        let whole = row.and_then(|row| {
-            let against = row.against.iter().find(|against| against.over == alone)?;
-            against.inside.clone()
-        });
+        // By all seeds. The table compares nobody with a constant.
+        let whole = best.and_then(|(label, _)| difference(label, alone, &[false, true]));
         let tested = whole
             .as_ref()
             .map_or(0, |one| one.wins + one.ties + one.losses);
         Self {
             verdict,
             alone: alone.into(),
+            unlearned,
             gain,
             best: label.clone(),
             apart: apart.iter().map(|entry| entry.label.clone()).collect(),
@@ -299,17 +300,17 @@ impl Advice {
 fn verdict(judged: Option<&MeanDifference>, untuned: Option<usize>) -> AdviceVerdict {
     let not_known = |why| AdviceVerdict::NotKnown { why, minutes: None };
     let Some(difference) = judged else {
-        return not_known(WhyNotKnown::NotCompared);
+        // Where no silo could tune its model, there is nothing to compare with.
+        return not_known(untuned.map_or(WhyNotKnown::NotCompared, WhyNotKnown::Untuned));
     };
-    match (difference.interval(), untuned) {
-        (None, _) => {
+    match difference.interval() {
+        None => {
             let reason = difference.no_interval;
             not_known(reason.map_or(WhyNotKnown::NotCompared, WhyNotKnown::NoInterval))
         }
         _ if difference.seeds < CONFIRMING => not_known(WhyNotKnown::FewSeeds(difference.seeds)),
-        (Some(gain), Some(silos)) if gain.low > 0.0 => not_known(WhyNotKnown::Untuned(silos)),
-        (Some(gain), None) if gain.low > 0.0 => AdviceVerdict::Together,
-        _ => AdviceVerdict::Alone,
+        Some(gain) if gain.low > 0.0 => AdviceVerdict::Together,
+        Some(_) => AdviceVerdict::Alone,
     }
 }
 
@@ -432,9 +433,9 @@ mod tests {
         // Seeds that failed confirm nothing.
         assert_eq!(of(2, better, None), not_known(WhyNotKnown::FewSeeds(2)));
         assert_eq!(verdict(None, None), not_known(WhyNotKnown::NotCompared));
-        // A gain over an local model that was not tuned is none; no gain over one is none at all.
-        assert_eq!(of(3, better, Some(4)), not_known(WhyNotKnown::Untuned(4)));
-        assert_eq!(of(3, Ok((-0.1, 0.3)), Some(4)), AdviceVerdict::Alone);
+        // Silos whose model was not tuned are in no difference: where others are left, these decide.
+        assert_eq!(of(3, better, Some(4)), AdviceVerdict::Together);
+        assert_eq!(verdict(None, Some(4)), not_known(WhyNotKnown::Untuned(4)));
     }
 
     #[test]
@@ -467,7 +468,7 @@ mod tests {
         (experiment.seeds, experiment.tune.points) = STEPS[1];
         let results = run_units(&experiment, CompareOptions::default(), None, &mut |_| ());
         let results = results.expect("results");
-        Advice::of(&experiment, results, Duration::ZERO, Duration::ZERO)
+        Advice::of(&experiment, results, Duration::ZERO, None)
     }
 
     #[test]
@@ -482,5 +483,12 @@ mod tests {
         let found = advice("groups = 6, features = 3, rows = [150, 150]");
         assert_eq!(found.verdict, AdviceVerdict::Alone, "{found:?}");
         assert!(found.gain.is_none_or(|gain| gain.low <= 0.0));
+        assert!(!found.unlearned, "of many rows they learn their laws");
+    }
+
+    #[test]
+    fn where_columns_tell_nothing_a_constant_is_as_good() {
+        let found = advice("groups = 1, features = 3, rows = [20, 20], noise = 100.0");
+        assert!(found.unlearned, "{found:?}");
     }
 }

@@ -41,6 +41,7 @@ mod scope;
 mod serve;
 mod served;
 mod spread;
+mod steps;
 mod store;
 mod tables;
 mod trial;

@@ -5,8 +5,8 @@ use std::io::{self, Write};
 use lab::compare::{Advice, AdviceVerdict, CONFIRMING, NoInterval, TELLING, WhyNotKnown};
 
 use super::super::numbers;
+use super::super::pitfalls::{PITFALLS, SEE};
 use super::cells::{decimals, interval_words};
-use super::table::PITFALLS;
 use super::text::paragraph;
 
 /// Writes the advice.
@@ -21,18 +21,29 @@ pub fn write_advice(out: &mut impl Write, advice: &Advice) -> io::Result<()> {
 /// The advice in words.
 fn words(advice: &Advice) -> String {
     let mut sentences = advised(advice);
+    if advice.unlearned {
+        sentences.push(format!(
+            "A constant prediction is as good as the silos' own models, within chance: nothing was learned from these \
+             columns alone. {SEE}"
+        ));
+    }
     sentences.extend(not_finished(advice));
+    // What to allow is said once.
+    let allowed = sentences.iter().any(|one| one.contains("--minutes"));
     sentences.push(format!(
-        "The advice is based on {}, with {} tried for each strategy; {}.",
+        "The advice is based on {}, with {} tried for each strategy{}.",
         match advice.seeds {
             0 => "no complete seed".into(),
             seeds => numbers::plural(seeds, "seed"),
         },
         numbers::plural(advice.points, "setting"),
-        if advice.cut_short {
-            "the time ran out before the comparison was complete: allow more minutes (--minutes)"
-        } else {
-            "more minutes (--minutes) make the intervals narrower"
+        match (advice.cut_short, allowed) {
+            (true, true) => "; the time ran out before the comparison was complete",
+            (true, false) => {
+                "; the time ran out before the comparison was complete: allow more minutes (--minutes)"
+            }
+            (false, true) => "",
+            (false, false) => "; more minutes (--minutes) make the intervals narrower",
         }
     ));
     sentences.join(" ")
@@ -40,17 +51,10 @@ fn words(advice: &Advice) -> String {
 
 /// Returns whether to learn together, and why, in sentences.
 fn advised(advice: &Advice) -> Vec<String> {
-    let metric = advice.comparison.metrics[0].key();
     let mut sentences = match (&advice.verdict, &advice.best) {
         (AdviceVerdict::Together, Some(label)) => together(advice, label),
         (AdviceVerdict::NotKnown { why, minutes }, _) => vec![not_known(advice, *why, *minutes)],
-        (_, Some(label)) => vec![format!(
-            "Stay alone, or get more {}: no strategy is significantly better than {}. The best was {label}, with a \
-             gain in {metric} of {} per silo (95 %), measured on other seeds than those that chose it.",
-            units(advice),
-            alone(advice),
-            gain(advice).unwrap_or_default(),
-        )],
+        (_, Some(label)) => vec![not_better(advice, label)],
         (_, None) => vec!["Stay alone.".into()],
     };
     if !advice.apart.is_empty() {
@@ -60,6 +64,24 @@ fn advised(advice: &Advice) -> Vec<String> {
         ));
     }
     sentences
+}
+
+/// That no strategy is better, or that nobody can tell, and what to do.
+fn not_better(advice: &Advice, label: &str) -> String {
+    let (units, metric) = (units(advice), advice.comparison.metrics[0].key());
+    let advised = match advice.gain {
+        // A harm as well as a gain is within chance: that is no answer, so that nobody should change anything.
+        Some(gain) if gain.low < 0.0 && gain.high > 0.0 => {
+            format!("Not beyond chance: cannot tell; until then stay alone, or get more {units}:")
+        }
+        _ => format!("Stay alone, or get more {units}:"),
+    };
+    format!(
+        "{advised} no strategy is significantly better than {}. The best was {label}, with a gain in {metric} of {} per \
+         silo (95 %), measured on other seeds than those that chose it.",
+        alone(advice),
+        gain(advice).unwrap_or_default(),
+    )
 }
 
 /// Returns what silos make alone, in words.
@@ -83,10 +105,13 @@ fn units(advice: &Advice) -> &'static str {
 /// That nobody knows whether there is a gain, why, and what to do.
 fn not_known(advice: &Advice, why: WhyNotKnown, minutes: Option<f64>) -> String {
     let takes = match minutes {
-        Some(minutes) => format!(
-            "allow about {:.0} minutes (--minutes)",
-            minutes.ceil().max(1.0)
-        ),
+        Some(minutes) => {
+            let whole = minutes.ceil().max(1.0) as usize;
+            format!(
+                "allow about {} (--minutes)",
+                numbers::plural(whole, "minute")
+            )
+        }
         None => "allow more minutes (--minutes)".into(),
     };
     let (metric, units) = (advice.comparison.metrics[0].key(), units(advice));
@@ -97,7 +122,7 @@ fn not_known(advice: &Advice, why: WhyNotKnown, minutes: Option<f64>) -> String 
         ),
         WhyNotKnown::NoInterval(NoInterval::RareClass) => format!(
             "Not known: of a class there are fewer than {TELLING} test {units}, so that the gain in {metric} over {} \
-             has no interval. Get more {units} of that class.",
+             has no interval. Get more {units} of that class. {SEE}",
             alone(advice)
         ),
         WhyNotKnown::NoInterval(NoInterval::NotMeasured) => format!(
@@ -110,15 +135,25 @@ fn not_known(advice: &Advice, why: WhyNotKnown, minutes: Option<f64>) -> String 
             alone(advice)
         ),
         WhyNotKnown::Untuned(silos) => format!(
-            "Not known: at {} the local model could not be tuned, because {units} are too few to divide, or not here. A \
-             gain over such a model is none over what a silo could make alone. Get more {units}.",
+            "Not known: at {} the local model could not be tuned, because {units} are too few to divide, or not here, \
+             and no silo is left to compare with. A gain over such a model is none over what a silo could make alone. \
+             Get more {units}. {SEE}",
             numbers::plural(silos, "silo"),
         ),
     };
-    let best = advice.best.as_ref().map_or_else(String::new, |label| {
+    // What was chosen, and confirmed by no seed at all, does not even look best.
+    let confirmed = advice.seeds / 2 > 0 && advice.gain.is_some();
+    let best = advice.best.as_ref().filter(|_| confirmed);
+    let best = best.map_or_else(String::new, |label| {
         format!(" So far {label} looks best, which may be luck.")
     });
     because + &best
+}
+
+/// True if what learning together has to beat is not finished.
+fn is_open(advice: &Advice) -> bool {
+    let mut rows = advice.comparison.variants[0].strategies.iter();
+    rows.any(|row| row.label == advice.alone && !row.unfinished.is_empty())
 }
 
 /// Returns what was not trained or tuned to the end, of what is compared, in a sentence.
@@ -153,8 +188,12 @@ fn together(advice: &Advice, label: &str) -> Vec<String> {
     let (winners, members, losers) = advice.members;
     let mut sentences = vec![
         format!(
-            "Learn together with {label}: its {metric} is better than that of {} by {} per silo (95 %), measured on \
+            "{} with {label}: its {metric} is better than that of {} by {} per silo (95 %), measured on \
              other seeds than those that chose it.",
+            match is_open(advice) {
+                true => "So far, learn together",
+                false => "Learn together",
+            },
             alone(advice),
             gain(advice).unwrap_or_default()
         ),
@@ -181,4 +220,93 @@ fn together(advice: &Advice, label: &str) -> Vec<String> {
         ));
     }
     sentences
+}
+
+#[cfg(test)]
+mod tests {
+    use AdviceVerdict::{Alone, NotKnown, Together};
+
+    use super::super::fixture::{advice, between};
+    use super::*;
+
+    fn few(seeds: usize, minutes: Option<f64>) -> AdviceVerdict {
+        let why = WhyNotKnown::FewSeeds(seeds);
+        NotKnown { why, minutes }
+    }
+
+    #[test]
+    fn minutes_are_named_once_and_in_their_number() {
+        let mut found = advice(few(0, Some(0.4)), None);
+        (found.seeds, found.cut_short) = (1, true);
+        for (minutes, said) in [
+            (Some(0.4), "allow about 1 minute (--minutes)."),
+            (Some(1.01), "allow about 2 minutes (--minutes)."),
+            (None, "allow more minutes (--minutes)."),
+        ] {
+            found.verdict = few(0, minutes);
+            let words = words(&found);
+            assert!(words.contains(said), "{words}");
+            assert_eq!(words.matches("--minutes").count(), 1, "{words}");
+            let end =
+                "tried for each strategy; the time ran out before the comparison was complete.";
+            assert!(words.ends_with(end), "{words}");
+        }
+        let known = words(&advice(Together, Some(between(0.1, 0.3))));
+        assert!(
+            known.ends_with("; more minutes (--minutes) make the intervals narrower."),
+            "{known}"
+        );
+    }
+
+    #[test]
+    fn what_no_seed_confirms_does_not_look_best() {
+        let best = "So far fedavg looks best";
+        let mut found = advice(few(2, Some(3.0)), Some(between(0.1, 0.3)));
+        found.seeds = 4;
+        assert!(words(&found).contains(best));
+        // One complete seed chooses, and confirms nothing.
+        found.seeds = 1;
+        assert!(!words(&found).contains(best));
+        (found.seeds, found.gain) = (4, None);
+        assert!(!words(&found).contains(best));
+    }
+
+    #[test]
+    fn a_gain_and_a_harm_in_one_interval_are_no_answer() {
+        let of = |low, high| words(&advice(Alone, Some(between(low, high))));
+        let said = of(-0.1, 0.3);
+        let start = "Not beyond chance: cannot tell; until then stay alone, or get more rows: no strategy is significantly \
+                     better than ";
+        assert!(said.starts_with(start), "{said}");
+        assert!(
+            said.contains("+0.1000 [−0.1000, +0.3000] per silo"),
+            "{said}"
+        );
+        let said = of(-0.3, -0.1);
+        let start = "Stay alone, or get more rows: no strategy is significantly better than ";
+        assert!(said.starts_with(start), "{said}");
+    }
+
+    #[test]
+    fn over_what_is_not_finished_the_advice_is_so_far() {
+        let mut found = advice(Together, Some(between(0.1, 0.3)));
+        assert!(words(&found).starts_with("Learn together with fedavg: "));
+        found.comparison.variants[0].strategies[0].unfinished = vec!["untuned".into()];
+        let said = words(&found);
+        assert!(
+            said.starts_with("So far, learn together with fedavg: "),
+            "{said}"
+        );
+        assert!(said.contains("own-fit: untuned."), "{said}");
+    }
+
+    #[test]
+    fn that_silos_learn_nothing_alone_is_stated() {
+        let mut found = advice(Together, Some(between(0.1, 0.3)));
+        let nothing = "A constant prediction is as good as the silos' own models, within chance: nothing was learned from \
+                       these columns alone.";
+        assert!(!words(&found).contains(nothing));
+        found.unlearned = true;
+        assert!(words(&found).contains(nothing));
+    }
 }

@@ -3,6 +3,7 @@
 use lab::compare::Comparison;
 
 use super::super::numbers;
+use super::super::pitfalls::PITFALLS;
 use super::cells::TextTable;
 use super::course;
 use super::table::{failures, settings, tables, unfinished};
@@ -40,7 +41,7 @@ pub fn markdown(comparison: &Comparison) -> String {
         );
         list(
             &mut out,
-            "Not finished, so a gain over it may be none",
+            &format!("Not finished, so a gain over it may be none ({PITFALLS})"),
             unfinished(variant).into_iter(),
         );
         list(&mut out, "What went wrong", failures(variant).into_iter());

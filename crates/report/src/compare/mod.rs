@@ -7,6 +7,8 @@ mod costs;
 mod course;
 mod csv;
 mod curves;
+#[cfg(test)]
+pub(crate) mod fixture;
 mod graph;
 mod markdown;
 mod noise;

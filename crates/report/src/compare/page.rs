@@ -4,9 +4,10 @@ use lab::compare::{Comparison, VariantTable};
 use maud::{Markup, html};
 
 use super::super::page::document;
+use super::super::pitfalls::PITFALLS;
 use super::super::{download, numbers, settings::flat};
 use super::cells::TextTable;
-use super::table::{PITFALLS, failures, metric_words, settings, tables, unfinished};
+use super::table::{failures, metric_words, settings, tables, unfinished};
 use super::text::{how, trained};
 use super::{csv, curves, graph, together};
 

@@ -1,18 +1,22 @@
 //! The tables of a comparison as text cells, for the terminal and the page alike.
 
 use lab::compare::{
-    BY_CHANCE, BestOf, Comparison, ComparisonRow, DECIDING_SEEDS, MeanDifference, Spread,
-    TELLING_SEEDS, VariantTable, holm,
+    BY_CHANCE, BestOf, Comparison, ComparisonRow, DECIDING_SEEDS, MeanDifference, NoInterval,
+    Spread, TELLING, TELLING_SEEDS, VariantTable, holm,
 };
 use lab::summary::Interval;
 use serde_json::Value;
 use task::metrics::MetricName;
 
 use super::super::numbers;
+use super::super::pitfalls::SEE;
 use super::cells::{
     TextTable, counts, fine_decimals, interval_words, scope, undecided, value, with_deviation,
 };
 use super::{costs, noise, papers, served, subgroups};
+
+/// The mark of a gain that is not finished.
+const OPEN: &str = " *";
 
 /// All tables of a variant.
 pub(super) fn tables(comparison: &Comparison, variant: &VariantTable) -> Vec<TextTable> {
@@ -82,6 +86,11 @@ fn results(metric: MetricName, variant: &VariantTable, outside: bool) -> TextTab
         columns.push("+/=/−".to_owned());
     }
     let interval = |row: &ComparisonRow| difference(row, local?, outside)?.interval();
+    // A gain says nothing certain where it, or what it is over, would go on.
+    let is_open = |row: &ComparisonRow| {
+        let mut both = [Some(row), local].into_iter().flatten();
+        both.any(|one| !one.unfinished.is_empty())
+    };
     let cells = |row: &ComparisonRow| {
         let own = scope(row, 0, outside);
         let cell = |spread: Option<Spread>| value(spread, decimals);
@@ -95,7 +104,8 @@ fn results(metric: MetricName, variant: &VariantTable, outside: bool) -> TextTab
             cell(own.and_then(|own| own.best)),
         ];
         if let Some(local) = local {
-            let words = |one: Interval| interval_words(&one, decimals);
+            let mark = if is_open(row) { OPEN } else { "" };
+            let words = |one: Interval| interval_words(&one, decimals) + mark;
             cells.push(interval(row).map_or_else(String::new, words));
             let difference = difference(row, local, outside);
             cells.push(difference.map_or_else(String::new, counts));
@@ -108,12 +118,26 @@ fn results(metric: MetricName, variant: &VariantTable, outside: bool) -> TextTab
         .map(|one| one.wins + one.ties + one.losses)
         .max()
         .unwrap_or(0);
+    let open = rows
+        .iter()
+        .any(|row| interval(row).is_some() && is_open(row));
+    let mut warnings = [
+        weak_reference(local),
+        no_interval(variant, local, outside),
+        how_sure(variant, local, outside),
+        few_seeds(rows.iter().map(|row| row.seeds).max().unwrap_or(0)),
+        best_of(variant, outside, decimals),
+    ]
+    .concat();
+    if open {
+        warnings += " *: it, or what it is compared with, is not finished, so that the gain may be another one.";
+    }
+    if !warnings.is_empty() {
+        warnings += &format!(" {SEE}");
+    }
     TextTable {
         title: format!("{who}, {test_rows:.0} test rows: {}", metric_words(metric)),
-        note: results_note(tested)
-            + &how_sure(variant, local, outside)
-            + &few_seeds(rows.iter().map(|row| row.seeds).max().unwrap_or(0))
-            + &best_of(variant, outside, decimals),
+        note: results_note(tested) + &warnings,
         main: match local {
             // The gain, the number of silos with one, the mean, and the worst silo.
             Some(_) => vec![6, 7, 1, 3],
@@ -152,6 +176,37 @@ fn difference<'a>(
     against.difference(outside)
 }
 
+/// That a reference is not the best that silos make alone.
+fn weak_reference(local: Option<&ComparisonRow>) -> String {
+    let weak = local.filter(|local| local.strategy == "local");
+    weak.map_or_else(String::new, |local| {
+        format!(
+            " `{}` trains with the federation's settings: an own model that each silo tunes (`own-fit`) may be better.",
+            local.label
+        )
+    })
+}
+
+/// That there is no interval, where a class is too rare.
+fn no_interval(variant: &VariantTable, local: Option<&ComparisonRow>, outside: bool) -> String {
+    let rare = |row: &ComparisonRow| {
+        let reason = local.and_then(|local| difference(row, local, outside)?.no_interval);
+        reason == Some(NoInterval::RareClass)
+    };
+    match variant.strategies.iter().any(rare) {
+        true => format!(
+            " No interval where a class has fewer than {TELLING} test {}.",
+            units(variant)
+        ),
+        false => String::new(),
+    }
+}
+
+/// Returns what test rows are counted in.
+fn units(variant: &VariantTable) -> &'static str {
+    if variant.grouped { "persons" } else { "rows" }
+}
+
 /// Returns what the intervals are of, and which differences stand when all are looked at together.
 fn how_sure(variant: &VariantTable, local: Option<&ComparisonRow>, outside: bool) -> String {
     let (Some(local), rows) = (local, &variant.strategies) else {
@@ -162,9 +217,9 @@ fn how_sure(variant: &VariantTable, local: Option<&ComparisonRow>, outside: bool
     let all: Vec<(&ComparisonRow, Interval)> = all.collect();
     let mut said = String::new();
     if all.iter().any(|(row, _)| row.seeds < TELLING_SEEDS) {
-        let units = if variant.grouped { "persons" } else { "rows" };
         said += &format!(
-            " The intervals are of test {units} alone: their spread over seeds is known from {TELLING_SEEDS} seeds on."
+            " The intervals are of test {} alone: their spread over seeds is known from {TELLING_SEEDS} seeds on.",
+            units(variant)
         );
     }
     let p: Vec<f64> = all.iter().map(|(_, one)| one.p()).collect();
@@ -185,16 +240,13 @@ fn how_sure(variant: &VariantTable, local: Option<&ComparisonRow>, outside: bool
     said
 }
 
-/// The page of the book on what makes a comparison say more than it knows: warnings name it.
-pub(super) const PITFALLS: &str = "docs/not-to-fool-yourself.md";
-
 /// That these are too few seeds for a decision.
 fn few_seeds(seeds: usize) -> String {
     if seeds == 0 || seeds >= DECIDING_SEEDS {
         return String::new();
     }
     format!(
-        " With {} this is a first look: a decision takes {DECIDING_SEEDS} seeds or more ({PITFALLS}).",
+        " With {} this is a first look: a decision takes {DECIDING_SEEDS} seeds or more.",
         numbers::plural(seeds, "seed")
     )
 }
@@ -337,13 +389,59 @@ pub(super) fn failures(variant: &VariantTable) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::fixture::{between, comparison, gains, row};
     use super::*;
+
+    /// The gains in the first table, and its note.
+    fn first(strategies: Vec<ComparisonRow>) -> (Vec<String>, String) {
+        let comparison = comparison(strategies);
+        let table = tables(&comparison, &comparison.variants[0]).remove(0);
+        let gains = table.rows.iter().map(|row| row[6].clone());
+        (gains.collect(), table.note)
+    }
+
+    #[test]
+    fn gains_that_are_not_finished_carry_a_mark() {
+        let rows = |own: bool, one: bool| {
+            let mut rows = vec![
+                row("own-fit"),
+                gains("fedavg", "own-fit", between(0.1, 0.3)),
+                gains("ditto", "own-fit", between(-0.1, 0.3)),
+            ];
+            let clause = || vec!["the best round is the last one".to_owned()];
+            for (row, open) in rows.iter_mut().zip([own, one]) {
+                row.unfinished = if open { clause() } else { Vec::new() };
+            }
+            first(rows)
+        };
+        let (fedavg, ditto) = ("+0.200 [+0.100, +0.300]", "+0.100 [−0.100, +0.300]");
+        let marked = |gain: &str| format!("{gain} *");
+        let legend = " *: it, or what it is compared with, is not finished,";
+        let (found, note) = rows(false, false);
+        assert_eq!(found, ["", fedavg, ditto]);
+        assert!(!note.contains(legend), "{note}");
+        let (found, note) = rows(false, true);
+        assert_eq!(found, ["", &marked(fedavg), ditto]);
+        assert!(note.contains(legend), "{note}");
+        // Over a reference that is not finished no gain is.
+        let (found, _) = rows(true, false);
+        assert_eq!(found, ["", &marked(fedavg), &marked(ditto)]);
+    }
+
+    #[test]
+    fn that_a_reference_is_not_tuned_alone_is_stated() {
+        let weak = "`local` trains with the federation's settings: an own model that each silo tunes (`own-fit`) may be \
+                    better.";
+        let of = |over: &str| first(vec![row(over), gains("fedavg", over, between(0.1, 0.3))]).1;
+        assert!(of("local").contains(weak), "{}", of("local"));
+        assert!(!of("own-fit").contains("federation's settings"));
+    }
 
     #[test]
     fn fewer_than_five_seeds_are_stated() {
         assert_eq!(
             few_seeds(3),
-            " With 3 seeds this is a first look: a decision takes 5 seeds or more (docs/not-to-fool-yourself.md)."
+            " With 3 seeds this is a first look: a decision takes 5 seeds or more."
         );
         assert_eq!([0, 5, 20].map(few_seeds), ["", "", ""]);
     }

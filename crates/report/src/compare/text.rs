@@ -5,8 +5,9 @@ use std::io::{self, Write};
 use lab::compare::Comparison;
 
 use super::super::numbers;
+use super::super::pitfalls::PITFALLS;
 use super::cells::TextTable;
-use super::table::{PITFALLS, failures, settings, tables, unfinished};
+use super::table::{failures, settings, tables, unfinished};
 
 /// Columns of the terminal.
 const WIDTH: usize = 100;
