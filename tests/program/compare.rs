@@ -80,7 +80,7 @@ fn parts_of_an_experiment_are_merged_into_what_one_run_gives() {
     let (text, progress) = good(&here, &["compare", &file, "--quick"]);
     assert!(
         text.contains("== four hospitals ==")
-            && text.contains("vs local (95 %)")
+            && text.contains("vs own-fit (95 %)")
             && text.contains("what members would serve: mae"),
         "{text}"
     );
@@ -93,7 +93,7 @@ fn parts_of_an_experiment_are_merged_into_what_one_run_gives() {
         "{text}"
     );
     assert!(
-        progress.contains("10/10 ") && progress.contains(" left"),
+        progress.contains("12/12 ") && progress.contains(" left"),
         "{progress}"
     );
     let whole = here.join("rota-compare/patients-quick");
@@ -119,7 +119,7 @@ fn parts_of_an_experiment_are_merged_into_what_one_run_gives() {
         );
     }
     let half = comparison(&here.join("part-1"));
-    assert_eq!(half["missing"].as_array().unwrap().len(), 5);
+    assert_eq!(half["missing"].as_array().unwrap().len(), 6);
     good(
         &here,
         &["compare", "merge", "part-1", "part-2", "--out", "both"],
