@@ -117,7 +117,7 @@ fn decided(story: &Story) -> String {
     let (up, down, all) = (clear(true), clear(false), story.silos.len());
     format!(
         "Of {} silos {} gain significantly, {} lose significantly, at {} the difference is not significant, and \
-         {} hold out too few {} to tell.",
+         {} hold out too few {} to tell, or have no tuned model of their own.",
         numbers::count(all as u64),
         numbers::count(up as u64),
         numbers::count(down as u64),

@@ -27,9 +27,10 @@ pub fn page(story: &Story, command: &str, date: &str) -> String {
                     @if !date.is_empty() { ", " (date) }
                 }
             }
-            (cards(story))
+            // First who gains, in a sentence and its drawing; then what happened.
             (many::section(story, &comparison))
             (table::section(story, &comparison))
+            (cards(story))
             (classes::section(story))
             (program_metrics::section(story))
             (graph::section(story))
@@ -143,6 +144,31 @@ mod tests {
         }
         let page = page(&fixture::story(8, 2, 5), "rota simulate", "");
         assert!(page.contains(STYLE) && page.contains("<details class=\"fold\">"));
+    }
+
+    #[test]
+    fn the_result_and_its_drawing_come_before_all_else() {
+        for silos in [3, 300] {
+            let story = fixture::story(silos, 2, 5);
+            let page = page(&story, "rota simulate", "");
+            let said = crate::verdict::statements(&story, &ComparisonTable::of(&story));
+            let at = |what: &str| page.find(what).unwrap_or(usize::MAX);
+            let (head, result) = (at("</header>"), at(&said[0]));
+            assert!(
+                head < result && result < at("<svg class=\"dots\""),
+                "{silos}"
+            );
+            assert!(
+                at("<svg class=\"dots\"") < at("<ul class=\"cards\">"),
+                "{silos}"
+            );
+            assert!(at("<ul class=\"cards\">") < usize::MAX);
+            let before = &page[head..result];
+            for other in ["<svg", "<table", "<ul", "<h2"] {
+                let times = usize::from(other == "<h2");
+                assert_eq!(before.matches(other).count(), times, "{other}: {before}");
+            }
+        }
     }
 
     #[test]

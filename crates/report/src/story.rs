@@ -142,6 +142,19 @@ impl Story {
                 (traffic.sent.messages, traffic.sent.blobs)
             })
         };
+        // A gain over a model that could not be tuned, where others could, may be none over a tuned one.
+        let counts = |info: &SiloInfo, gain: &Gain| {
+            let local = [gain.model, gain.over].contains(&ModelKind::Local);
+            !local || summary.tuning.is_none() || info.local_tuned.is_some()
+        };
+        let counted = |info: &SiloInfo| {
+            let gains = info.gains.iter().filter(|gain| counts(info, gain));
+            let gains = gains.copied().collect();
+            SiloInfo {
+                gains,
+                ..info.clone()
+            }
+        };
         let silo = |info: &SiloInfo| SiloStory {
             unusable: summary
                 .unusable
@@ -151,7 +164,7 @@ impl Story {
                 .collect(),
             curve: curves.remove(info.name.as_str()).unwrap_or_default(),
             sent: sent(&info.name),
-            info: info.clone(),
+            info: counted(info),
         };
         let (outside, silos) = summary
             .silos

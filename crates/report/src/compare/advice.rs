@@ -117,7 +117,7 @@ fn not_known(advice: &Advice, why: WhyNotKnown, minutes: Option<f64>) -> String 
     let (metric, units) = (advice.comparison.metrics[0].key(), units(advice));
     let because = match why {
         WhyNotKnown::FewSeeds(seeds) => format!(
-            "Not known yet: {seeds} of {CONFIRMING} seeds that would confirm a gain {} complete: {takes}.",
+            "Not known yet: {seeds} of {CONFIRMING} seeds that would confirm a gain {} complete: {takes}. {SEE}",
             numbers::verb(seeds, "is", "are"),
         ),
         WhyNotKnown::NoInterval(NoInterval::RareClass) => format!(

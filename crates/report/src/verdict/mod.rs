@@ -7,6 +7,7 @@ use methods::serving::Candidate;
 
 use super::comparison::{Column, ComparisonTable, choice};
 use super::numbers::{self, plural, signed};
+use super::pitfalls::SEE;
 use super::story::{SiloStory, Story};
 
 /// Most silos that a sentence names.
@@ -20,7 +21,8 @@ pub fn statements(story: &Story, table: &ComparisonTable) -> Vec<String> {
         return vec![nothing_measured(story)];
     }
     let first = no_use(story).or_else(|| worse_than_constant(story));
-    let mut sentences: Vec<String> = first.into_iter().chain(apart(story)).collect();
+    let first = first.into_iter().chain(nothing_learned(story));
+    let mut sentences: Vec<String> = first.chain(apart(story)).collect();
     if table.columns.len() == 1 {
         sentences.push(
             "No reference models were trained, so there is nothing to compare with.".to_owned(),
@@ -114,12 +116,15 @@ fn no_use(story: &Story) -> Option<String> {
     })
 }
 
-/// Returns where the federation's model is worse than a constant prediction, on average over the held-out rows
-/// of all members.
-fn worse_than_constant(story: &Story) -> Option<String> {
+/// The least relative difference from a constant that is any: a model that has learned nothing differs from it by
+/// a few thousandths.
+const LEARNED: f64 = 0.02;
+
+/// Returns a model's metric over all held-out rows of the members, and that of a constant there.
+fn beside_constant(story: &Story, model: fn(&SiloStory) -> Option<f64>) -> Option<(f64, f64)> {
     let (mut own, mut constant, mut rows) = (0.0, 0.0, 0.0);
     for silo in &story.silos {
-        let (Some(model), Some(without)) = (silo.coalition, silo.constant) else {
+        let (Some(model), Some(without)) = (model(silo), silo.constant) else {
             continue;
         };
         let weight = silo.held_out() as f64;
@@ -127,13 +132,19 @@ fn worse_than_constant(story: &Story) -> Option<String> {
         constant += weight * without;
         rows += weight;
     }
+    (rows > 0.0).then(|| (own / rows, constant / rows))
+}
+
+/// Returns where the federation's model is worse than a constant prediction, on average over the held-out rows
+/// of all members.
+fn worse_than_constant(story: &Story) -> Option<String> {
+    let (own, constant) = beside_constant(story, |silo| silo.coalition)?;
     let worse = if story.metric.higher_is_better {
         own < constant
     } else {
         own > constant
     };
-    // A model that has learned nothing differs from the constant by a few thousandths.
-    if rows == 0.0 || !worse || (own - constant).abs() <= 0.02 * constant.abs() {
+    if !worse || (own - constant).abs() <= LEARNED * constant.abs() {
         return None;
     }
     let remedy = story.rate().map_or_else(String::new, |rate| {
@@ -142,12 +153,32 @@ fn worse_than_constant(story: &Story) -> Option<String> {
         )
     });
     let name = long_name(&story.metric.name);
-    let decimals = numbers::decimals(constant / rows);
+    let decimals = numbers::decimals(constant);
     Some(format!(
         "The federation's model is worse than a constant prediction (the mean, or the class frequencies, of \
          all training rows): over all held-out rows its {name} is {}, that of the constant {}.{remedy}",
-        numbers::value(own / rows, decimals),
-        numbers::value(constant / rows, decimals),
+        numbers::value(own, decimals),
+        numbers::value(constant, decimals),
+    ))
+}
+
+/// That a constant is as good as the models that silos make alone: beating these is no achievement.
+fn nothing_learned(story: &Story) -> Option<String> {
+    let (own, constant) = beside_constant(story, |silo| silo.local)?;
+    // Of what is to be high, 1 is the most.
+    let (ahead, room) = match story.metric.higher_is_better {
+        true => (own - constant, (1.0 - constant).abs()),
+        false => (constant - own, constant.abs()),
+    };
+    if !ahead.is_finite() || ahead > LEARNED * room {
+        return None;
+    }
+    let decimals = numbers::decimals(constant);
+    Some(format!(
+        "A constant prediction is as good as the silos' own models (over all held-out rows {} and {}): nothing was \
+         learned from these columns alone. {SEE}",
+        numbers::value(constant, decimals),
+        numbers::value(own, decimals),
     ))
 }
 
@@ -190,15 +221,14 @@ fn not_tuned(story: &Story) -> Option<String> {
         return None;
     }
     if story.tuning.is_none() {
-        return Some(
+        return Some(format!(
             "No local model could be tuned, so this is not compared with the best that a silo makes alone: a gain over a \
-             model with the federation's settings may be none."
-                .into(),
-        );
+             model with the federation's settings may be none. {SEE}"
+        ));
     }
     Some(format!(
         "At {} the local model could not be tuned, because {} are too few to divide, or not here: {}. A gain there may be \
-         none over a tuned one.",
+         none over a tuned one: it is not counted, but the means hold it. {SEE}",
         plural(untuned.len(), "silo"),
         story.units(),
         numbers::names(&untuned, NAMED),
@@ -218,7 +248,7 @@ fn who_gains(story: &Story, table: &ComparisonTable) -> Option<String> {
         .collect();
     let not_compared = story.silos.len() - all.len();
     if all.is_empty() {
-        return Some(too_few(story));
+        return Some(format!("{} {SEE}", too_few(story)));
     }
     let own = AloneModels::of(story).one;
     let (gain, lose) = (clear(&all, 1.0), clear(&all, -1.0));
