@@ -23,7 +23,7 @@ fn words(advice: &Advice) -> String {
     let mut sentences = advised(advice);
     if advice.unlearned {
         sentences.push(format!(
-            "A constant prediction is as good as the silos' own models, within chance: nothing was learned from these \
+            "A constant prediction is as good as the silos' local models, within chance: nothing was learned from these \
              columns alone. {SEE}"
         ));
     }
@@ -303,7 +303,7 @@ mod tests {
     #[test]
     fn that_silos_learn_nothing_alone_is_stated() {
         let mut found = advice(Together, Some(between(0.1, 0.3)));
-        let nothing = "A constant prediction is as good as the silos' own models, within chance: nothing was learned from \
+        let nothing = "A constant prediction is as good as the silos' local models, within chance: nothing was learned from \
                        these columns alone.";
         assert!(!words(&found).contains(nothing));
         found.unlearned = true;

@@ -181,7 +181,7 @@ fn weak_reference(local: Option<&ComparisonRow>) -> String {
     let weak = local.filter(|local| local.strategy == "local");
     weak.map_or_else(String::new, |local| {
         format!(
-            " `{}` trains with the federation's settings: an own model that each silo tunes (`own-fit`) may be better.",
+            " `{}` trains with the federation's settings: a local model that each silo tunes (`own-fit`) may be better.",
             local.label
         )
     })
@@ -430,7 +430,7 @@ mod tests {
 
     #[test]
     fn that_a_reference_is_not_tuned_alone_is_stated() {
-        let weak = "`local` trains with the federation's settings: an own model that each silo tunes (`own-fit`) may be \
+        let weak = "`local` trains with the federation's settings: a local model that each silo tunes (`own-fit`) may be \
                     better.";
         let of = |over: &str| first(vec![row(over), gains("fedavg", over, between(0.1, 0.3))]).1;
         assert!(of("local").contains(weak), "{}", of("local"));

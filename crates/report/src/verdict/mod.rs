@@ -175,7 +175,7 @@ fn nothing_learned(story: &Story) -> Option<String> {
     }
     let decimals = numbers::decimals(constant);
     Some(format!(
-        "A constant prediction is as good as the silos' own models (over all held-out rows {} and {}): nothing was \
+        "A constant prediction is as good as the silos' local models (over all held-out rows {} and {}): nothing was \
          learned from these columns alone. {SEE}",
         numbers::value(constant, decimals),
         numbers::value(own, decimals),

@@ -66,7 +66,7 @@ fn that_silos_learn_nothing_alone_is_the_first_sentence() {
         }
         said(&story)
     };
-    let start = "A constant prediction is as good as the silos' own models (over all held-out rows 50.50 and 50.00): \
+    let start = "A constant prediction is as good as the silos' local models (over all held-out rows 50.50 and 50.00): \
                  nothing was learned from these columns alone. ";
     let text = with(false, 50.5);
     assert!(text.starts_with(start), "{text}");
