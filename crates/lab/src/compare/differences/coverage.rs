@@ -1,5 +1,5 @@
-//! Coverage of 95 % intervals of a silo, by simulation, for every metric: with rare classes, equal scores, few
-//! rows, heavy tails, rows of the same persons, and times to an event.
+//! Coverage of 95 % intervals of a silo, by simulation: with rare classes, equal scores, few rows, heavy tails, rows
+//! of the same persons, and times to an event.
 
 use std::rc::Rc;
 
