@@ -24,7 +24,7 @@ struct Extent {
     rows: (usize, usize),
 }
 
-/// What most draws are of.
+/// The ranges of most draws.
 const USUAL: Extent = Extent {
     sites: (4, 40),
     rows: (10, 200),

@@ -90,7 +90,7 @@ pub(super) fn programs(scores: &Scores, groupings: &[Vec<u32>]) -> Option<Vec<Co
 /// `tolerance` standard errors above those of the one of least loss. `reported` has the losses of
 /// every silo, by candidate; the standard error is that of the silos' differences.
 ///
-/// Where the last candidate, silos alone, is the best it is taken: that merging harms no more than a part of the
+/// If the last candidate, silos alone, is the best, it is taken: that merging harms no more than a part of the
 /// standard error is no reason to merge.
 pub(super) fn fewest(reported: &[&[f32]], least: usize, tolerance: f64) -> usize {
     let alone = reported.first().map_or(0, |losses| losses.len());
