@@ -292,3 +292,43 @@ def test_measuring_holds_the_outputs_of_all_rows_once():
     assert gathered.all().flatten().tolist() == [1.0, 1.0, 0.5, 0.5, 0.5] and gathered.alike
     gathered.add(torch.ones(1, 2))
     assert not gathered.alike
+
+
+# Metrics beside results row by row.
+
+
+def f1(outputs, targets):
+    named, right = outputs.argmax(1) == 1, targets == 1
+    return {"f1": 2 * (named & right).sum() / (named.sum() + right.sum()).clamp(min=1)}
+
+
+def classifying(silo):
+    x = draw(60, 4, seed=silo.place)
+    y = (x[:, 0] > 0).long()
+    torch.manual_seed(0)
+    parts = {"train": slice(0, 30), "validation": slice(30, 45), "test": slice(45, None)}
+    rows = {part: (x[of], y[of]) for part, of in parts.items()}
+    return rota.torch.Learner(nn.Linear(4, 2), F.cross_entropy, silo=silo, device="cpu", metrics=f1, **rows)
+
+
+@pytest.mark.parametrize("agreed", [True, False])
+def test_own_metrics_are_there_beside_results_row_by_row(agreed):
+    """Before, they were in the curves alone: what has results row by row was measured by Rota only."""
+    metric = {"metric": {"own": "f1", "better": "larger"}} if agreed else {}
+    summary = rota.simulate(scenario(rota.task(classifying, **metric), rounds=2), learner=classifying, keep="models")
+    for place, one in enumerate(summary["silos"]):
+        silo = rota.Silo(one["name"], place=place, silos=3, seed=1, layout=[])
+        measured = classifying(silo).evaluate(summary.model(one["name"]), "test", {})
+        assert one["program_metrics"] == {"f1": measured["f1"]}
+        assert one["coalition"] == pytest.approx(measured["f1" if agreed else "loss"], rel=1e-6)
+        assert 0 <= one["local"] and (one["local"] <= 1 or not agreed)
+    means = {mean["model"]: mean["per_silo"] for mean in summary["means"]}
+    assert means["coalition"] == pytest.approx(np.mean([one["coalition"] for one in summary["silos"]]))
+    assert "local" in means
+
+
+def test_a_comparison_is_by_the_agreed_metric():
+    task = rota.task(classifying, metric={"own": "f1", "better": "larger"})
+    found = rota.compare(scenario(task, rounds=2), learner=classifying, strategies=["fedavg", "local"], seeds=1, tuned=False)
+    assert found["metrics"] == [{"own": "f1", "better": "larger"}]
+    assert all(0 <= row["silos"] <= 1 for row in found._rows())

@@ -101,7 +101,7 @@ fn hear() -> Option<Value> {
 /// at every silo, and computes made-up batches; with "swapped" as well, and at other silos than the
 /// first it takes weight and bias for each other, and with "wide" its batches are wider there. With
 /// "columns" the columns of its rows have names, in another order at silo 1, and with "mended" in the
-/// agreed order where one is agreed. After "slow-" a training that goes well takes [`TRAINING`].
+/// agreed order where one is agreed. With "graded" it measures a grade besides. After "slow-" a training that goes well takes [`TRAINING`].
 pub(crate) fn main(how: &str, log: &str) {
     let (slow, how) = match how.strip_prefix("slow-") {
         Some(how) => (true, how),
@@ -358,7 +358,10 @@ pub(crate) fn main(how: &str, log: &str) {
                     None => rows(silo, split),
                     Some(file) => given(file, split),
                 };
-                let metrics = json!({ "loss": loss(&rows, weight, bias) });
+                let mut metrics = json!({ "loss": loss(&rows, weight, bias) });
+                if how == "graded" {
+                    metrics["grade"] = json!(0.75);
+                }
                 say(&json!({ "type": "measured", "samples": rows.len(), "metrics": metrics }));
             }
             "outputs" => {

@@ -25,3 +25,30 @@ pub(crate) fn programs_learn_the_same_without_messages() {
         assert_eq!(direct, outcomes("virtual"), "{strategy}");
     }
 }
+
+/// Its program gives outputs as well, of which Rota measures the rest.
+pub(crate) fn a_programs_own_metric_is_summarised() {
+    let learner = format!("command = {:?}\nprograms = 1", command("graded", "graded"));
+    for (name, more, agreed) in [
+        (
+            "graded-agreed",
+            "metric = { own = 'grade', better = 'larger' }\n",
+            true,
+        ),
+        ("graded-beside", "", false),
+    ] {
+        let task = external().replacen('\n', &format!("\n{more}"), 1);
+        let file = scenario(name, &learner, &task, "name = 'fedavg'");
+        let summary = simulate(&file, &["--silos", "3"]);
+        for silo in summary["silos"].as_array().unwrap() {
+            assert_eq!(silo["program_metrics"]["grade"], 0.75, "{name}");
+            for model in ["local", "coalition"] {
+                let value = silo[model].as_f64().unwrap();
+                assert_eq!(value == 0.75, agreed, "{name}: {model} {value}");
+            }
+        }
+        let means = summary["means"].as_array().unwrap();
+        let coalition = means.iter().find(|one| one["model"] == "coalition");
+        assert_eq!(coalition.is_some_and(|mean| mean["worst"] == 0.75), agreed);
+    }
+}

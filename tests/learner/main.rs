@@ -26,6 +26,10 @@ const TESTS: &[(&str, fn())] = &[
         direct::programs_learn_the_same_without_messages,
     ),
     (
+        "a_programs_own_metric_is_summarised",
+        direct::a_programs_own_metric_is_summarised,
+    ),
+    (
         "a_program_trains_and_measures",
         one::a_program_trains_and_measures,
     ),

@@ -51,9 +51,17 @@ pub(crate) fn measured(
                 rows: None,
             });
     };
-    let all = || {
+    let all = || -> Result<HeldOutResults, LearnError> {
         let values = outputs.outputs(model, personal, test)?;
-        of_outputs(outputs, (model, personal), &values)
+        let mut found = of_outputs(outputs, (model, personal), &values)?;
+        if outputs.measures_beyond(&found.metrics) {
+            let more = learner.evaluate(model, personal, test)?.values.into_iter();
+            // One without a value is missing, and nothing is said against the model.
+            for (name, value) in more.filter(|(_, value)| value.is_finite()) {
+                found.metrics.entry(name).or_insert(value);
+            }
+        }
+        Ok(found)
     };
     all().map_err(|error| error.to_string())
 }
@@ -245,6 +253,12 @@ fn short(value: f64) -> String {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
+    use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+    use methods::learner::{Capabilities, QuadraticLearner, Watch};
+    use methods::{Layout, Metrics, Training, Update};
+
     use super::*;
 
     fn metrics(values: &[(&str, f64)]) -> BTreeMap<String, f64> {
@@ -302,5 +316,130 @@ mod tests {
     fn without_a_constant_only_finite_numbers_are_asked_for() {
         let own = metrics(&[("loss", 1e9)]);
         assert_eq!(why_unusable(&own, MetricName::Loss, |_| None), None);
+    }
+
+    /// A silo with outputs whose program measures more than follows from them, and how often it was asked.
+    struct WithOwnMetrics {
+        inner: QuadraticLearner,
+        own: bool,
+        asked: AtomicUsize,
+    }
+
+    impl Learner for WithOwnMetrics {
+        fn inner(&self) -> Option<&dyn Learner> {
+            Some(&self.inner)
+        }
+
+        fn layout(&self) -> Arc<Layout> {
+            self.inner.layout()
+        }
+
+        fn initial(&self, seed: u64) -> Params {
+            self.inner.initial(seed)
+        }
+
+        fn train(
+            &self,
+            start: &Params,
+            personal: &Params,
+            training: &Training,
+            seed: u64,
+            watch: &mut Watch<'_>,
+        ) -> Result<Update, LearnError> {
+            self.inner.train(start, personal, training, seed, watch)
+        }
+
+        fn evaluate(
+            &self,
+            model: &Params,
+            own: &Params,
+            split: Split,
+        ) -> Result<Metrics, LearnError> {
+            self.asked.fetch_add(1, Relaxed);
+            let mut metrics = self.inner.evaluate(model, own, split)?;
+            // Its loss is another one than that of the outputs.
+            for (name, value) in [("loss", 9.0), ("f1", 0.75), ("sensitivity", f64::NAN)] {
+                metrics.values.insert(name.into(), value);
+            }
+            Ok(metrics)
+        }
+
+        fn samples(&self) -> u64 {
+            self.inner.samples()
+        }
+
+        fn capabilities(&self) -> Capabilities<'_> {
+            Capabilities {
+                outputs: Some(self),
+                ..Capabilities::NONE
+            }
+        }
+    }
+
+    impl Outputs for WithOwnMetrics {
+        fn outputs(
+            &self,
+            model: &Params,
+            personal: &Params,
+            split: Split,
+        ) -> Result<Vec<f64>, LearnError> {
+            self.inner.outputs(model, personal, split)
+        }
+
+        fn measure(
+            &self,
+            model: &Params,
+            personal: &Params,
+            outputs: &[f64],
+            split: Split,
+        ) -> Result<Metrics, LearnError> {
+            self.inner.measure(model, personal, outputs, split)
+        }
+
+        fn row_results(
+            &self,
+            model: &Params,
+            personal: &Params,
+            outputs: &[f64],
+            split: Split,
+        ) -> Result<RowResults, LearnError> {
+            self.inner.row_results(model, personal, outputs, split)
+        }
+
+        fn measures_beyond(&self, measured: &BTreeMap<String, f64>) -> bool {
+            self.own && !measured.contains_key("f1")
+        }
+
+        fn mean_target(&self, model: &Params, own: &Params, width: usize) -> Option<Vec<f64>> {
+            self.inner.mean_target(model, own, width)
+        }
+
+        fn constant(&self, mean_target: &[f64]) -> Vec<f64> {
+            self.inner.constant(mean_target)
+        }
+    }
+
+    #[test]
+    fn metrics_of_a_program_join_those_of_its_outputs() {
+        let of = |own: bool| {
+            let silo = Arc::new(WithOwnMetrics {
+                inner: QuadraticLearner::new(&[1.0, 3.0]),
+                own,
+                asked: AtomicUsize::new(0),
+            });
+            let learner: Arc<dyn Learner> = silo.clone();
+            let model = (learner.initial(1), Params::empty());
+            let found = measured(&learner, &model).unwrap();
+            assert!(found.rows.is_some());
+            let (model, own) = &model;
+            let plain = silo.inner.evaluate(model, own, Split::Test).unwrap();
+            (found.metrics, plain.values, silo.asked.load(Relaxed))
+        };
+        let (found, mut expected, asked) = of(true);
+        expected.insert("f1".into(), 0.75);
+        assert_eq!((found, asked), (expected, 1));
+        // Where there are none nothing is measured twice.
+        let (found, expected, asked) = of(false);
+        assert_eq!((found, asked), (expected, 0));
     }
 }

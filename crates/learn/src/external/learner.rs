@@ -1,6 +1,6 @@
 //! The learner of a task of its own: a program has the rows, trains and measures.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, OnceLock};
 
 use methods::learner::{Capabilities, GradientModifier, Job, Outputs, Split, Work, mixed_seed};
@@ -30,6 +30,8 @@ pub struct ExternalLearner {
     pub(super) doubts: Vec<Doubt>,
     /// The rows of every part with their targets, once they are known.
     pub(super) targets: Mutex<BTreeMap<&'static str, Arc<PartTargets>>>,
+    /// Names of the metrics that the program has given so far; `None` before its first measurement.
+    pub(super) given: Mutex<Option<BTreeSet<String>>>,
 }
 
 /// Property of a program that could not be compared with the agreed one.
@@ -165,6 +167,7 @@ impl ExternalLearner {
             trial: agreed.trial.or(found.filter(Trial::says_something)),
             doubts,
             targets: Mutex::default(),
+            given: Mutex::default(),
         })
     }
 
@@ -202,6 +205,11 @@ impl ExternalLearner {
             validation: rows.validation,
             test: rows.test,
         }
+    }
+
+    /// Key of the agreed metric.
+    pub(super) fn agreed_metric(&self) -> &'static str {
+        self.task.metric.key()
     }
 
     pub(super) fn part(&self, split: Split) -> Result<usize, LearnError> {
@@ -299,8 +307,12 @@ impl Learner for ExternalLearner {
         if !metrics.values.contains_key("loss") {
             return Err(LearnError::Metric("loss".into()));
         }
+        let names = metrics.values.keys().cloned();
+        let mut given = locked(&self.given);
+        given.get_or_insert_default().extend(names);
+        drop(given);
         // What is agreed and the program does not measure, Rota measures of its outputs.
-        let agreed = self.task.metric.key();
+        let agreed = self.agreed_metric();
         if !metrics.values.contains_key(agreed) && self.session.outputs_of().is_some() {
             let values = self.outputs(model, personal, split)?;
             let more = self.measure(model, personal, &values, split)?.values;

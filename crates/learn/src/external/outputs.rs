@@ -1,5 +1,6 @@
 //! Outputs of a program's models row by row, measured by Rota.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use methods::learner::{Outputs, RowResults, Split};
@@ -192,6 +193,16 @@ impl Outputs for ExternalLearner {
             *target = (f64::from(*target) + mean) as f32;
         }
         Ok(results)
+    }
+
+    /// Those that the program gave before, and the agreed one, which it may lack where it has no value.
+    fn measures_beyond(&self, measured: &BTreeMap<String, f64>) -> bool {
+        let has = |name: &str| measured.contains_key(name);
+        let given = locked(&self.given);
+        let others = given
+            .as_ref()
+            .is_none_or(|names| !names.iter().all(|name| has(name)));
+        others || !has(self.agreed_metric())
     }
 
     fn mean_target(&self, model: &Params, personal: &Params, width: usize) -> Option<Vec<f64>> {

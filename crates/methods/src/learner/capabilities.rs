@@ -1,5 +1,6 @@
 //! Capabilities of learners beyond the core, each a small object-safe trait.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::capability::{Capability, MissingCapability};
@@ -395,6 +396,13 @@ pub trait Outputs {
         outputs: &[f64],
         split: Split,
     ) -> Result<RowResults, LearnError>;
+
+    /// Returns whether [`Learner::evaluate`] may give metrics beside `measured`, those of
+    /// [`measure`](Self::measure) by name: a program's own, which do not follow from outputs. `false` by default.
+    fn measures_beyond(&self, measured: &BTreeMap<String, f64>) -> bool {
+        let _ = measured;
+        false
+    }
 
     /// The mean target of the training rows on the scale of `model`: one number or several, one per
     /// pixel, or for classes their fractions, for models of `width` outputs. With the means of

@@ -4,6 +4,7 @@
 //! a wrapper does not change is passed on, with one exception that every wrapper states itself:
 //! the capabilities that it [uses up](LearnerWrapper::uses_up).
 
+use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -347,6 +348,11 @@ impl<W: LearnerWrapper + 'static> Outputs for WrappedLearner<W> {
         let (model, own) = self.by.used(model, personal);
         let inner = self.inner.outputs()?;
         inner.row_results(&model, &own, outputs, split)
+    }
+
+    fn measures_beyond(&self, measured: &BTreeMap<String, f64>) -> bool {
+        let inner = self.inner.outputs();
+        inner.is_ok_and(|inner| inner.measures_beyond(measured))
     }
 
     fn mean_target(&self, model: &Params, personal: &Params, width: usize) -> Option<Vec<f64>> {
