@@ -67,7 +67,8 @@ impl Capability {
             }
             Self::ModifiedGradients => {
                 "cannot train with a modified gradient, or something else modifies it already: \
-                 use one strategy that does so, or one that does not, such as fedavg"
+                 use one strategy that does so, or one that does not, such as fedavg; in Python a \
+                 rota.FunctionLearner never can: derive from rota.Learner, with `gradients = True`"
             }
             Self::RowAccess => {
                 "gives no access to single rows, so that none can be held out: choose a strategy \
