@@ -1,7 +1,7 @@
 //! Federations of programs without messages.
 
-use super::federations::{external, scenario, simulate};
-use super::one::command;
+use super::federations::{external, rota, scenario, simulate, text};
+use super::one::{command, noted};
 
 pub(crate) fn programs_learn_the_same_without_messages() {
     for strategy in ["fedavg", "fedprox"] {
@@ -51,4 +51,22 @@ pub(crate) fn a_programs_own_metric_is_summarised() {
         let coalition = means.iter().find(|one| one["model"] == "coalition");
         assert_eq!(coalition.is_some_and(|mean| mean["worst"] == 0.75), agreed);
     }
+}
+
+pub(crate) fn what_a_program_lacks_ends_a_comparison_before_its_runs() {
+    let learner = format!("command = {:?}", command("well", "unable-to"));
+    let file = scenario("unable-to", &learner, &external(), "name = 'fedavg'");
+    let name = file.to_str().unwrap();
+    let output = rota(&[
+        "compare",
+        name,
+        "--json",
+        "--quiet",
+        "--strategies",
+        "fedavg,fedsr",
+    ]);
+    let said = text(&output.stderr);
+    let why = "strategy \"fedsr\": the learner has no stochastic models";
+    assert!(!output.status.success() && said.contains(why), "{said}");
+    assert_eq!(noted("unable-to").1, 0);
 }

@@ -26,6 +26,10 @@ const TESTS: &[(&str, fn())] = &[
         direct::programs_learn_the_same_without_messages,
     ),
     (
+        "what_a_program_lacks_ends_a_comparison_before_its_runs",
+        direct::what_a_program_lacks_ends_a_comparison_before_its_runs,
+    ),
+    (
         "a_programs_own_metric_is_summarised",
         direct::a_programs_own_metric_is_summarised,
     ),

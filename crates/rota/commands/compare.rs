@@ -162,9 +162,26 @@ fn finish(
     match runs {
         0 => Ok(()),
         runs => Err(CommandError::failed(format!(
-            "{} of {} gave no model that is of use: see \"What went wrong\"",
+            "{} of {} gave no model that is of use{}",
             numbers::plural(runs, "run"),
-            all * comparison.seeds
+            all * comparison.seeds,
+            why(comparison, output.json)
         ))),
+    }
+}
+
+/// Returns where the reasons of failed runs are read, as the end of a sentence: under a heading of the printed text, or
+/// beside a document, which has no such heading, the first of them.
+fn why(comparison: &Comparison, json: bool) -> String {
+    let rows = comparison.variants.iter();
+    let mut rows = rows.flat_map(|variant| &variant.strategies);
+    let first = rows.find_map(|row| Some((&row.label, row.failed.first()?)));
+    match first.filter(|_| json) {
+        Some((label, (seed, why))) => format!(
+            "; the first is {}, seed {seed}: {}",
+            numbers::plain(label),
+            numbers::plain(why)
+        ),
+        None => ": see \"What went wrong\"".into(),
     }
 }

@@ -375,7 +375,7 @@ impl Comparison {
     }
 }
 
-/// The metric of a task whose experiment names none.
+/// The metric of an experiment that names none, and whose task agrees on none.
 fn own_metric(results: &[UnitResult]) -> MetricName {
     let silo = results.iter().flat_map(|result| &result.silos).next();
     let has = |name: MetricName| silo.is_some_and(|silo| silo.values.contains_key(name.key()));

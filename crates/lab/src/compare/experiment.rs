@@ -113,7 +113,7 @@ pub struct Experiment {
     pub description: String,
     /// Number of seeds.
     pub seeds: usize,
-    /// Metrics that are reported, the most important first; empty: the task's own.
+    /// Metrics that are reported, the most important first; empty: neither the file nor its task names one.
     pub metrics: Vec<MetricName>,
     /// The strategies.
     pub entries: Vec<ExperimentEntry>,
@@ -219,12 +219,13 @@ impl Experiment {
         } else {
             toml::from_str(text).map_err(|error| source.toml(&error))?
         };
+        let metrics = raw.reported();
         let mut experiment = Self {
             file: file.into(),
             name: raw.name,
             description: raw.description,
             seeds: choices.seeds.unwrap_or(raw.seeds),
-            metrics: raw.metrics,
+            metrics,
             entries: Vec::new(),
             variants: raw.variant,
             tune: Tune {
@@ -499,18 +500,7 @@ impl Experiment {
         }
         let first = whole.get("seed").and_then(Value::as_integer).unwrap_or(1);
         whole.insert("seed".into(), Value::Integer(first + seed as i64));
-        let refused = |what: String| {
-            let of = if variant.name.is_empty() {
-                format!("strategy {:?}", entry.label)
-            } else {
-                format!("strategy {:?}, variant {:?}", entry.label, variant.name)
-            };
-            ExperimentError::Settings {
-                file: self.file.clone(),
-                of,
-                what,
-            }
-        };
+        let refused = |what| self.refused(variant, entry, what);
         let text = toml::to_string(&whole).map_err(|error| refused(error.to_string()))?;
         let mut scenario = Scenario::parse(&self.file, &text).map_err(|error| match error {
             simulations::ScenarioError::At(error) => refused(error.what),

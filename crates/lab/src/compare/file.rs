@@ -77,6 +77,21 @@ pub(super) struct ExperimentFile {
     pub(super) quick: Table,
 }
 
+impl ExperimentFile {
+    /// Metrics that are reported: those of the file, or the one on which its task agrees.
+    pub(super) fn reported(&self) -> Vec<MetricName> {
+        let agreed = || {
+            let external = self.scenario.get("task")?.get("external")?;
+            // One that is none is refused with the scenario.
+            MetricName::deserialize(external.get("metric")?.clone()).ok()
+        };
+        match self.metrics.is_empty() {
+            true => agreed().into_iter().collect(),
+            false => self.metrics.clone(),
+        }
+    }
+}
+
 /// A strategy of an experiment and its settings.
 #[derive(Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]

@@ -16,6 +16,7 @@
 //! kept one by one in a folder: an interrupted comparison continues, and parts that ran on several
 //! machines are [merged](merge()). All of it has the same bits on any number of threads.
 
+mod able;
 mod advise;
 mod alone;
 mod best_of;

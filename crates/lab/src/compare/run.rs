@@ -193,10 +193,7 @@ impl SharedByRuns {
         let result = runs
             .run(variant, entry, unit)
             .map_err(|error| match error {
-                KeepError::Run(RunError::Data(DataError::Config(what))) => {
-                    let file = &self.experiment.file;
-                    RunError::Setup(format!("{file}, task: {what}")).into()
-                }
+                KeepError::Run(RunError::Data(error)) => self.experiment.of_data(error).into(),
                 KeepError::Run(error) => ExperimentError::from(error),
                 KeepError::File { file, reason } => ExperimentError::Result {
                     what: "write",
@@ -331,6 +328,9 @@ pub(super) fn run_units(
             Some(done) => results.push(done),
             None => to_do.push(unit),
         }
+    }
+    if !to_do.is_empty() {
+        experiment.check_programs(&|scenario: &Scenario| shared.study(scenario))?;
     }
     let (earlier, runs) = (results.len(), results.len() + to_do.len());
     let pool = Threads::new(threads);

@@ -391,6 +391,29 @@ fn a_scenario_is_compared_with_the_references() {
 }
 
 #[test]
+fn the_agreed_metric_is_compared_where_none_is_named() {
+    let of = |above: &str, agreed: &str| {
+        let text = format!(
+            "name = 'agreed'\n{above}\n[scenario]\nrounds = 1\n[scenario.task.external]\n{agreed}
+            tensors = [{{ name = 'w', shape = [1], role = 'weight' }}]
+            [training]\nepochs = 1\nbatch = 0\noptimiser = {{ name = 'sgd', rate = 0.1 }}
+            [[strategy]]\nname = 'local'"
+        );
+        let parsed = Experiment::parse("agreed.toml", &text, Path::new(""), &Choices::default());
+        let metrics = parsed.unwrap().metrics;
+        let pairs = metrics
+            .iter()
+            .map(|one| (one.key(), one.higher_is_better()));
+        pairs.collect::<Vec<_>>()
+    };
+    let own = "metric = { own = 'r2', better = 'larger' }";
+    assert_eq!(of("", own), [("r2", true)]);
+    assert_eq!(of("metrics = ['mae']", own), [("mae", false)]);
+    assert_eq!(of("", "metric = 'loss'"), [("loss", false)]);
+    assert!(of("", "").is_empty());
+}
+
+#[test]
 fn errors_name_the_strategy_and_the_key() {
     let parse = |text: &str, choices: &Choices| {
         Experiment::parse("x.toml", text, Path::new(""), choices)
