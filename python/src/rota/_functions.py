@@ -8,8 +8,9 @@ from collections.abc import Callable, Iterable, Mapping
 import numpy as np
 import numpy.typing as npt
 
-from ._learner import Learner, Rows, Split, Tensor, Training, Update
+from ._learner import Learner, Rows, Split, Tensor, Training, Update, number
 from ._tensors import Arrays, travels
+from ._where import defined
 
 Train = Callable[[Arrays, Training], "Mapping[str, npt.ArrayLike] | Update"]
 Evaluate = Callable[..., Mapping[str, float]]
@@ -33,7 +34,7 @@ class FunctionLearner(Learner):
         self._model = travels(
             {name: np.zeros(value, np.float32) if isinstance(value, tuple) else value for name, value in model.items()}
         )
-        self._train, self._rows = train, rows
+        self._train, self._rows, self._asked = train, rows, evaluate
         self._evaluate: Evaluate = evaluate if _takes_round(evaluate) else lambda model, split, _: evaluate(model, split)
 
     def tensors(self) -> Iterable[Tensor]:
@@ -54,11 +55,25 @@ class FunctionLearner(Learner):
         found = self._train(start, training)
         if isinstance(found, Update):
             return found
+        if not isinstance(found, Mapping):
+            raise ValueError(
+                f"`train` gave {_said(found)}, it must return the trained arrays by name, or a rota.Update{defined(self._train)}"
+            )
         model = travels(found)
-        return Update(model=model, metrics={"loss": float(self._evaluate(model, "train", training.round)["loss"])})
+        return Update(model=model, metrics={"loss": number("loss", self._measured(model, "train", training.round)["loss"])})
 
     def evaluate(self, model: Arrays, split: Split, personal: Arrays) -> Mapping[str, float]:
-        return self._evaluate(model, split, self.round)
+        return self._measured(model, split, self.round)
+
+    def _measured(self, model: Arrays, split: Split, round: int | None) -> Mapping[str, float]:
+        found = self._evaluate(model, split, round)
+        if found is None:
+            raise ValueError(f"`evaluate` gave None, it must return metrics by name, `loss` at least{defined(self._asked)}")
+        return found
+
+
+def _said(found: object) -> str:
+    return "None" if found is None else type(found).__name__
 
 
 def _takes_round(evaluate: Evaluate) -> bool:

@@ -23,7 +23,7 @@ from ._shelf import Shelf
 from ._stdio import taken
 from ._tensors import Arrays, read_given, travels, write_tensors
 from ._turn import seeded
-from ._where import said
+from ._where import defined, said
 
 PROTOCOL = 1
 #: Letters of a reason; some exceptions quote whole arrays.
@@ -151,6 +151,8 @@ class _Session:
             update = self.learner.train(_given(request["start"]), training)
         except Stopped:
             return {"type": "stopped"}
+        if update is None:
+            raise ValueError(f"`train` gave None, it must return a rota.Update{defined(type(self.learner).train)}")
         write_tensors(request["into"], travels(update.model))
         if request["personal_into"]:
             write_tensors(request["personal_into"], update.personal or training.personal)

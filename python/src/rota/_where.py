@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import sysconfig
 import traceback
@@ -25,3 +26,11 @@ def said(error: BaseException, longest: int = 10_000) -> str:
         return text
     last = frames[-1]
     return f"{text} ({os.path.basename(last.filename)}, line {last.lineno}, in {last.name})"
+
+
+def defined(function: object) -> str:
+    """Where a function of somebody's own begins, in parentheses; nothing where that is not known."""
+    code = getattr(inspect.unwrap(function) if callable(function) else function, "__code__", None)
+    if code is None:
+        return ""
+    return f" ({os.path.basename(code.co_filename)}:{code.co_firstlineno}, {code.co_name})"
