@@ -142,6 +142,16 @@ def test_layers_that_do_not_correspond_are_refused():
         rota.torch.match(model, {"a.weight": (5, 12), "a.bias": (5,), "b.kernel": (1, 5), "b.bias": (1,)})
 
 
+def test_other_shapes_under_the_agreed_names_are_named():
+    model = nn.Sequential(nn.Linear(4, 13), nn.ReLU(), nn.Linear(13, 2))
+    layout = {"0.weight": (12, 4), "0.bias": (12,), "2.weight": (2, 12), "2.bias": (2,)}
+    why = r"other shapes: 0.weight \(13, 4\), agreed \(12, 4\); 0.bias \(13,\), agreed \(12,\); 2.weight \(2, 13\), agreed \(2, 12\)$"
+    with pytest.raises(ValueError, match=why):
+        rota.torch.match(model, layout)
+    with pytest.raises(ValueError, match=r"; and 1 more$"):
+        rota.torch.match(nn.Sequential(nn.Linear(4, 13), nn.ReLU(), nn.Linear(13, 3)), layout)
+
+
 class Centred(nn.Module):
     """A network that takes the mean of the silo's own rows away, and keeps it to itself."""
 

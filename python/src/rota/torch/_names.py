@@ -22,6 +22,8 @@ _BUFFERS = {"running_mean": "mean", "running_var": "variance"}
 #: Tensors of the common scale, which a model that is given its rows on that scale does not have.
 _SCALE = {"scale.mean", "scale.rest", "scale.deviation"}
 
+Layout = Mapping[str, tuple[int, ...]]
+
 
 def _natural(name: str) -> list[str | int]:
     """Layer 10 comes after layer 2."""
@@ -97,10 +99,25 @@ def matched(
         found = _by_name(tensors, other) or _by_layer(tensors, other, checked)
         if found is not None:
             return found
+    if (apart := _apart(attempts[-1], other)) is not None:
+        raise ValueError(f"the module is another model than the agreed one: {apart}")
     raise ValueError(
         f"the module's tensors {attempts[0]} are not those of the agreed model, {other}: "
         "give `names`, a dictionary from agreed names to those in the module"
     )
+
+
+def _apart(own: Layout, other: Layout) -> str | None:
+    """The tensors that have other shapes than agreed, where all agreed names are there: no `names` would help then."""
+    mine = {without_words(_agreed(name)): name for name in own}
+    theirs = {without_words(_agreed(name)): name for name in other}
+    if not set(theirs) <= set(mine):
+        return None
+    unlike = [(mine[name], theirs[name]) for name in theirs if own[mine[name]] != other[theirs[name]]]
+    if not unlike:
+        return None
+    said = [f"{one} {tuple(own[one])}, agreed {tuple(other[two])}" for one, two in unlike[:3]]
+    return f"other shapes: {'; '.join(said)}" + (f"; and {len(unlike) - 3} more" if len(unlike) > 3 else "")
 
 
 def _agreed(name: str) -> str:
@@ -110,9 +127,6 @@ def _agreed(name: str) -> str:
 
 def _part(name: str) -> str:
     return _agreed(name).rpartition(".")[2]
-
-
-Layout = Mapping[str, tuple[int, ...]]
 
 
 def _fits(found: Mapping[str, str], own: Layout, other: Layout) -> bool:
