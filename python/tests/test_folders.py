@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import rota
+from rota import _resumed
 
 from conftest import external, scenario
 
@@ -116,12 +117,23 @@ def test_rounds_before_the_interruption_are_told_once_more(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "change, key", [({"seed": 5}, "seed"), ({"rounds": 9}, "rounds"), ({"silos": 2}, "silos"), ({"changes": {"seed": 8}}, "scenario"), ({"keep": "models"}, "keep")]
+    "change, key", [({"seed": 5}, "seed"), ({"rounds": 9}, "rounds"), ({"silos": 2}, "silos"), ({"changes": {"seed": 8}}, "scenario.seed"), ({"keep": "models"}, "keep")]
 )
 def test_another_simulation_in_the_folder_is_refused_by_its_key(change, key, tmp_path):
     asked(Counted(), out=tmp_path / "run")
     with pytest.raises(rota.RotaError, match=f"asked with {key} = "):
         asked(Counted(), out=tmp_path / "run", resume=True, **change)
+
+
+def test_another_scenario_is_refused_by_the_key_that_differs(tmp_path):
+    how = scenario({})["strategy"]["training"]
+    asked(Counted(), out=tmp_path / "run")
+    deep = {"strategy": {"name": "fedavg", "training": how | {"optimiser": {"name": "sgd", "rate": 0.3}}}}
+    with pytest.raises(rota.RotaError, match=r"asked with scenario.strategy.training.optimiser.rate = 0.1, and now it is 0.3: ask"):
+        asked(Counted(), out=tmp_path / "run", resume=True, changes=deep)
+    said = _resumed._difference("scenario", "rounds = 4\nseed = 1\n", "rounds = 4\nseed = 2\n")
+    assert said == ("scenario, line 2", "seed = 1", "seed = 2")
+    assert _resumed._difference("scenario", {"silos": [{"rows": 3}]}, {"silos": [{"rows": 4}]}) == ("scenario.silos[0].rows", 3, 4)
 
 
 def test_folders_that_are_in_use_are_refused(tmp_path):

@@ -8,6 +8,7 @@ import os
 import shutil
 import sys
 from collections.abc import Mapping
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -79,9 +80,10 @@ class Folder:
             before, now = json.loads(file.read_text(encoding="utf-8")), json.loads(text)
             other = next((name for name in sorted({*before, *now}) if before.get(name) != now.get(name)), None)
             if other is not None:
+                key, was, is_now = _difference(other, before.get(other), now.get(other))
                 raise RotaError(
-                    f"the simulation in {self.path} was asked with {other} = {_short(before.get(other))}, and now it is "
-                    f"{_short(now.get(other))}: ask the same, or give a new folder"
+                    f"the simulation in {self.path} was asked with {key} = {_short(was)}, and now it is {_short(is_now)}: "
+                    "ask the same, or give a new folder"
                 )
         elif any(self.path.iterdir()):
             raise RotaError(f"{self.path} has other files and no simulation: give a new folder")
@@ -109,6 +111,22 @@ class Folder:
         shutil.rmtree(self.path / _TRAININGS, ignore_errors=True)
 
 
+def _difference(key: str, before: Any, now: Any) -> tuple[str, Any, Any]:
+    """The first place at which two values differ, as a path of keys and numbers, and what is there in both. Of texts, such
+    as the files of scenarios, it is a line, which has its number."""
+    if isinstance(before, dict) and isinstance(now, dict):
+        one = next(name for name in sorted({*before, *now}) if before.get(name) != now.get(name))
+        return _difference(f"{key}.{one}", before.get(one), now.get(one))
+    if isinstance(before, list) and isinstance(now, list) and len(before) == len(now):
+        at = next(at for at, (was, is_now) in enumerate(zip(before, now)) if was != is_now)
+        return _difference(f"{key}[{at}]", before[at], now[at])
+    if isinstance(before, str) and isinstance(now, str) and "\n" in before + now:
+        for number, (was, is_now) in enumerate(zip_longest(before.split("\n"), now.split("\n")), 1):
+            if was != is_now:
+                return f"{key}, line {number}", was, is_now
+    return key, before, now
+
+
 def _short(value: Any) -> str:
-    text = json.dumps(value)
+    text = "nothing" if value is None else json.dumps(value, ensure_ascii=False)
     return text if len(text) <= 80 else f"{text[:77]}…"
