@@ -87,11 +87,11 @@ class Learner(_learner.Learner):
         optimiser: An optimiser of the silo's own in place of the agreed one, `optimiser(model, training)`, such as
             `lambda model, training: torch.optim.AdamW(model.parameters(), lr=training.rate)`. `training` has what is
             agreed, and `training.round`, the round.
-        scheduler: A schedule of rates, `scheduler(optimiser, training)`, which goes on after every step.
+        scheduler: A schedule of rates, `scheduler(optimiser, training)`, which goes on after every step, not every epoch.
         clip: The largest norm of the gradients of all parameters together.
         accumulate: Batches whose gradients are added up to a step, of their mean.
         step: One step by hand, `step(optimiser, loss, model)`: backward, and what else belongs to it, such as a scaler of
-            mixed precision. Strategies that change gradients are then refused.
+            mixed precision; gradients are zero before the pass. Strategies that change gradients are then refused.
         device: Where it trains; by default a GPU where there is one.
         threads: Threads of PyTorch on the CPU; by default PyTorch's own choice.
 
