@@ -129,7 +129,7 @@ fn note(outside: bool) -> String {
         if outside {
             ""
         } else {
-            ", and weighs what it finds by what all silos find; a node has its own rows alone"
+            ", and weighs what it finds by what all silos find; a node does so where its agreement has `[serving]`"
         },
         if outside {
             ""

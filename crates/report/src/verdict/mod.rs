@@ -508,7 +508,7 @@ fn what_is_served(story: &Story, table: &ComparisonTable) -> Option<String> {
     });
     Some(format!(
         "Each silo then picks the model that it will use, judged on its own rows without the held-out \
-         ones, beside what all silos find (a node picks by its own rows alone). On average over silos the {} of these models is {mean}{against}. Picked: {}.{}",
+         ones, beside what all silos find (a node does so where its agreement has `[serving]`). On average over silos the {} of these models is {mean}{against}. Picked: {}.{}",
         long_name(&story.metric.name),
         parts.join(", "),
         harmed(story).unwrap_or_default()

@@ -360,7 +360,7 @@ fn served_pooled_and_unseen_models_are_in_it() {
     assert!(
         text.ends_with(
             " Each silo then picks the model that it will use, judged on its own rows without the held-out \
-             ones, beside what all silos find (a node picks by its own rows alone). On average over silos the mean absolute error of these models is 5.000. Picked: coalition's 1, own 1. Mean \
+             ones, beside what all silos find (a node does so where its agreement has `[serving]`). On average over silos the mean absolute error of these models is 5.000. Picked: coalition's 1, own 1. Mean \
              over 1 silo outside the federation: 9.000 with their local models, 7.000 with one global model, \
              8.000 with the model that the federation gives them."
         ),
