@@ -45,13 +45,19 @@ def _globals_of(function: types.FunctionType) -> dict[str, Any]:
     return {name: value for name, value in found.items() if not isinstance(value, (types.ModuleType, type))}
 
 
-def _methods(kind: type) -> Iterator[Any]:
+#: Classes without a function of the institution's: those of layers have a hundred others.
+_foreign: weakref.WeakSet[type] = weakref.WeakSet()
+
+
+def _methods(kind: type) -> list[Any]:
     """The functions of the institution's own classes."""
-    for one in kind.__mro__:
-        for value in vars(one).values():
-            function = getattr(value, "__func__", value)
-            if isinstance(function, types.FunctionType) and _is_own(function.__code__):
-                yield function
+    if kind in _foreign:
+        return []
+    functions = [getattr(value, "__func__", value) for one in kind.__mro__ for value in vars(one).values()]
+    found = [one for one in functions if isinstance(one, types.FunctionType) and _is_own(one.__code__)]
+    if not found:
+        _foreign.add(kind)
+    return found
 
 
 def _inside(one: Any) -> Iterator[Any]:

@@ -71,9 +71,19 @@ def picked(rows: Any, places: torch.Tensor) -> Any:
 
 
 def _of_rows(values: torch.Tensor, places: torch.Tensor) -> torch.Tensor:
-    plain = values.dtype in _PLAIN and values.layout == torch.strided and values.is_contiguous() and values.is_cpu
     # What `values[places]` gives, sooner.
-    return values.index_select(0, places) if plain else values[places]
+    return values.index_select(0, places) if _is_plain(values) else values[places]
+
+
+def _is_plain(values: torch.Tensor) -> bool:
+    return values.dtype in _PLAIN and values.layout == torch.strided and values.is_contiguous() and values.is_cpu
+
+
+def picker(rows: Any) -> Callable[[torch.Tensor], Any]:
+    """As `picked`, of rows that stay the same from batch to batch: what they are is looked at once."""
+    if type(rows) is tuple and all(type(one) is torch.Tensor and _is_plain(one) for one in rows):
+        return lambda places: tuple([one.index_select(0, places) for one in rows])
+    return lambda places: picked(rows, places)
 
 
 def shapes_in(value: Any) -> str:
@@ -115,6 +125,9 @@ def rows_in(targets: Any) -> int:
 
 def rows_of_batch(batch: Any) -> int | None:
     """The number of rows of a batch before the module sees it, where it can be told."""
+    if type(batch) is tuple and batch and type(batch[-1]) is torch.Tensor:
+        # As of most batches.
+        return len(batch[-1]) if batch[-1].ndim else None
     if isinstance(batch, Mapping):
         key = next((key for key in TARGETS if key in batch), None)
         inputs = [one for name, one in batch.items() if name != key]

@@ -91,6 +91,9 @@ class Pass:
     # What goes in.
 
     def _split(self, batch: Any) -> tuple[tuple[Any, ...], dict[str, Any], Any]:
+        if type(batch) is tuple and len(batch) == 2 and type(batch[0]) is torch.Tensor:
+            # As most batches are.
+            return batch[:1], {"labels": batch[1]} if self._labels else {}, batch[1]
         if isinstance(batch, Mapping):
             return self._by_name(dict(batch))
         if not isinstance(batch, (tuple, list)) or len(batch) < 2:

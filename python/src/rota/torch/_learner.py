@@ -21,7 +21,7 @@ from .._reach import FEW, Traces, generators, seed_all
 from .._shelf import Kept, Shelf
 from .._tensors import Arrays
 from .._turn import alone, seed_torch, seeded, turn
-from ._batches import last_joined, leaves, moved, picked, rows_of_batch
+from ._batches import last_joined, leaves, moved, picker, rows_of_batch
 from ._checks import check_kinds, check_module, check_private, check_shapes, differences, notes
 from ._constants import UnknownBuffer, same
 from ._depth import looks_like_norm, norms_of
@@ -428,11 +428,12 @@ class Learner(_learner.Learner):
         count = len(next(leaves(rows)))
         size = size or count
         places = torch.arange(count) if order is None else torch.randperm(count, generator=order)
-        chosen = list(places.split(size)) if count else []  # type: ignore[no-untyped-call, unused-ignore]
+        chosen = [places] if 0 < count <= size else list(places.split(size)) if count else []  # type: ignore[no-untyped-call, unused-ignore]
         if order is not None and len(chosen) > 1 and len(chosen[-1]) == 1 and self._joins():
             chosen[-2:] = [torch.cat(chosen[-2:])]
+        of = picker(rows)
         for some in chosen:
-            yield picked(rows, some)
+            yield of(some)
 
     def _joins(self) -> bool:
         """Whether a last batch of one row joins the one before: batch normalisation takes mean and

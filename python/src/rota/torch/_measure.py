@@ -102,7 +102,10 @@ class Measuring:
             self._count += count
         if self._classes():
             own = int(getattr(self._loss, "ignore_index", -100))
-            right, told = hits(passed.outputs, passed.targets, self._known.ignored if self._known else own)
+            # Where the mean is over all targets, none is ignored.
+            all_count = self._known is not None and self._known.weight is None and count == passed.targets.numel()
+            ignored = None if all_count else self._known.ignored if self._known else own
+            right, told = hits(passed.outputs, passed.targets, ignored)
             self._right, self._told = self._right + right, self._told + told
         if self._all:
             both = (passed.outputs, passed.targets)
@@ -168,9 +171,9 @@ def _tried(metrics: Metrics, outputs: torch.Tensor, targets: torch.Tensor, rows:
     return found
 
 
-def hits(outputs: torch.Tensor, targets: torch.Tensor, ignored: int) -> tuple[int, int]:
+def hits(outputs: torch.Tensor, targets: torch.Tensor, ignored: int | None) -> tuple[int, int]:
     """How many classes are right, and how many there are to tell: targets are indices, where an ignored
-    one does not count, or probabilities of classes."""
+    one does not count, or probabilities of classes. `None` where it is known that none is ignored."""
     if not isinstance(outputs, torch.Tensor) or not isinstance(targets, torch.Tensor) or outputs.ndim < 2:
         return 0, 0
     told = outputs.argmax(1)
@@ -179,7 +182,7 @@ def hits(outputs: torch.Tensor, targets: torch.Tensor, ignored: int) -> tuple[in
     if targets.is_floating_point():
         return int((told == targets.argmax(1)).sum()), told.numel()
     right = told == targets
-    if not (targets == ignored).any():
+    if ignored is None or not (targets == ignored).any():
         return int(right.sum()), told.numel()
     counted = targets != ignored
     return int(right[counted].sum()), int(counted.sum())

@@ -45,6 +45,7 @@ class Descent:
         self._rate = training.rate
         self._values = [(value, _decay(value, training)) for value in {id(value): value for value in trained.values()}.values()]
         self._decays = any(decay for _, decay in self._values)
+        self._still = torch.no_grad()
 
     def zero_grad(self) -> None:
         """Takes the gradients away."""
@@ -53,15 +54,21 @@ class Descent:
 
     def step(self) -> None:
         """A step by the gradients."""
-        pairs = [(value, value.grad, decay) for value, decay in self._values if value.grad is not None]
-        if not pairs:
+        values: list[torch.Tensor] = []
+        gradients: list[torch.Tensor] = []
+        decays: list[float] = []
+        for value, decay in self._values:
+            if (gradient := value.grad) is not None:
+                values.append(value)
+                gradients.append(gradient)
+                decays.append(decay)
+        if not values:
             return
-        with torch.no_grad():
-            gradients: Any = [gradient for _, gradient, _ in pairs]
+        with self._still:
             if self._decays:
-                gradients = [gradient.add(value, alpha=decay) if decay else gradient for value, gradient, decay in pairs]
+                gradients = [one.add(value, alpha=decay) if decay else one for value, one, decay in zip(values, gradients, decays)]
             # The same additions one after another, without a call of Python for each.
-            torch._foreach_add_([value for value, _, _ in pairs], gradients, alpha=-self._rate)
+            torch._foreach_add_(values, gradients, alpha=-self._rate)
 
 
 def is_descent(trained: Trained, training: Training, keep: str | None) -> bool:
