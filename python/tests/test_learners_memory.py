@@ -2,6 +2,7 @@
 
 import gc
 import os
+import shutil
 
 import numpy as np
 import pytest
@@ -166,6 +167,28 @@ def test_a_module_has_the_last_measured_model_and_its_own_memory(large):
     F.cross_entropy(held[1](rows(0)[0]), rows(0)[1]).backward()
     optimiser.step()
     assert not torch.equal(held[1][0].weight, before["0.weight"])
+
+
+def test_what_many_modules_begin_with_lies_in_a_file(tmp_path):
+    folder = tmp_path / "shelf"
+    folder.mkdir()
+    network = lambda: nn.Sequential(nn.Linear(6, 6_000), nn.Linear(6_000, 3))  # noqa: E731
+    torch.manual_seed(0)
+    learners = [rota.torch.Learner(network(), F.cross_entropy, rows(place), rows(5), device="cpu") for place in range(2)]
+    others = [values(learner) for learner in learners]
+    shelf = Shelf(str(folder))
+    learners[0]._rest(shelf, 10)
+    assert not os.listdir(folder), "ten of them are no matter"
+    for learner in learners:
+        learner._rest(shelf, 100)
+        learner.train({name: value + np.float32(1) for name, value in learner.initial(0).items()}, training())
+    assert len(os.listdir(folder)) == 2
+    for learner, first in zip(learners, others):
+        assert same(learner.initial(0), first)
+    shutil.rmtree(folder)
+    gc.collect()
+    for learner, first in zip(learners, others):
+        assert same(learner.initial(0), first), "also where the simulation is over"
 
 
 @tells

@@ -16,11 +16,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ._tensors import Arrays, read_tensors, write_tensors
+from ._tensors import MAPPED, Arrays, read_tensors, write_tensors
 
 #: Bytes that all learners of a simulation may hold between their turns. Models that are few or small stay where
 #: they are, which is faster.
 BETWEEN = 256 << 20
+#: Bytes of what all learners of a simulation began with, from which on it lies in files: only the first learner is asked
+#: for it.
+STARTS = 16 << 20
 #: Values of each tensor by which models are told apart before they are compared as a whole.
 _FEW = 64
 
@@ -31,11 +34,15 @@ class Kept:
     def __init__(self, path: str, arrays: Arrays, sign: Hashable) -> None:
         write_tensors(path, arrays)
         self._path, self.sign = path, sign
+        #: The values where the folder is gone: without memory as long as nobody looks.
+        self._map = read_tensors(path, mapped=True) if sum(value.nbytes for value in arrays.values()) > MAPPED else {}
         weakref.finalize(self, _remove, path)
 
     def read(self) -> Arrays:
         """The values, as a map of the file: what is written into one stays in that one, and the map is good for as
         long as somebody has it."""
+        if self._map and not os.path.exists(self._path):
+            return {name: value.copy() for name, value in self._map.items()}
         return read_tensors(self._path, mapped=True, writable=True)
 
 

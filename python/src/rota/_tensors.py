@@ -19,7 +19,7 @@ Array = npt.NDArray[np.float32]
 Arrays = dict[str, Array]
 
 #: Bytes of a file up to which reading it takes less time than mapping it.
-_SMALL = 1 << 17
+MAPPED = 1 << 17
 _TYPES = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "I64": "<i8", "I32": "<i4", "U8": "u1"}
 
 
@@ -65,7 +65,7 @@ def read_given(path: str | os.PathLike[str]) -> Arrays:
     """
     global _last
     state = os.stat(path)
-    if state.st_size > _SMALL:
+    if state.st_size > MAPPED:
         return _arrays(*_read(path, state.st_size, os.name != "nt", True))
     sign = (os.fspath(path), state.st_ino, state.st_size, state.st_mtime_ns)
     if (last := _last) is None or last[0] != sign:
@@ -81,7 +81,7 @@ def _read(path: str | os.PathLike[str], length: int, mapped: bool, writable: boo
         if not 0 < size <= length - 8:
             raise ValueError(f"{path} is no safetensors file")
         spans = _spans(path, file.read(size))
-    if mapped and _SMALL < length and length > 8 + size:
+    if mapped and MAPPED < length and length > 8 + size:
         return np.asarray(np.memmap(path, dtype=np.uint8, mode="c" if writable else "r", offset=8 + size)), spans
     return np.fromfile(path, dtype=np.uint8, offset=8 + size), spans
 
@@ -141,7 +141,7 @@ def write_tensors(path: str | os.PathLike[str], arrays: Mapping[str, npt.ArrayLi
     blocks = [one if one.dtype == _FLOATS else _as_written(one, wide) for one in given]
     tensors = tuple((name, block.dtype.char, block.shape, block.nbytes) for name, block in zip(names, blocks))
     blocks = [np.ascontiguousarray(block) for block in blocks]
-    if sum(block.nbytes for block in blocks) <= _SMALL:
+    if sum(block.nbytes for block in blocks) <= MAPPED:
         parts: list[Any] = [_header(tensors), *blocks]
         _write(path, b"".join(parts))
         return

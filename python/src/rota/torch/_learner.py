@@ -33,7 +33,7 @@ from ._losses import check_loss, functional, gives_rows, has_classes, known, los
 from ._made_up import MEANS, computed, dimensions, made_up, sizes
 from ._measure import Measuring, batch_loss, counts, row_by_row
 from ._names import names_of
-from ._rest import give_back, is_large, laid_down, taken_up
+from ._rest import give_back, is_large, laid_down, start_of, taken_up
 from ._rows import check_order, count_of, data_of, first_of, in_order, is_batch, steps_of, targets_in
 from ._state import NORMS, check_whole, exact, put, role, state_of
 from ._steps import How, MakeOptimiser, MakeScheduler, Step, Steps
@@ -547,11 +547,10 @@ class Learner(_learner.Learner):
         if silos not in self._large:
             # What travels has the same shapes in all rounds.
             self._large[silos] = is_large(self._values().values(), silos)
+            self._first = self._first if isinstance(self._first, Kept) else start_of(self._first, silos, shelf)
         if self._kept is not None or not self._large[silos]:
             return
         values = self._values()
-        if not isinstance(self._first, Kept):
-            self._first = shelf.put(self._first) or self._first
         # What was learned has gone out: until its next turn the module has what its learner was given.
         given = self._last or {name: array(value) for name, value in values.items()}
         self._kept, self._last = laid_down(values, given, shelf), None

@@ -12,8 +12,8 @@ import numpy as np
 import torch
 from torch import nn
 
-from .._shelf import BETWEEN, Kept, Shelf
-from .._tensors import Arrays
+from .._shelf import BETWEEN, STARTS, Kept, Shelf
+from .._tensors import MAPPED, Arrays
 from ._types import tensor
 
 
@@ -39,6 +39,14 @@ def _uses(value: torch.Tensor) -> int | None:
 def is_large(values: Iterable[torch.Tensor], silos: int) -> bool:
     """Whether this many modules with such values are more than a process should hold at once."""
     return silos * sum(value.numel() * value.element_size() for value in values) > BETWEEN
+
+
+def start_of(first: Arrays, silos: int, shelf: Shelf) -> Arrays | Kept:
+    """What a module begins with, on the shelf where this many modules with such values are more than a process should hold
+    for a question that only one of them is asked."""
+    size = sum(value.nbytes for value in first.values())
+    large = silos * size > BETWEEN or (size > MAPPED and silos * size > STARTS)
+    return (shelf.put(first) or first) if large else first
 
 
 def laid_down(values: Mapping[str, torch.Tensor], given: Arrays, shelf: Shelf) -> Kept | None:
