@@ -74,3 +74,20 @@ def test_errors_at_large_targets_are_those_at_small_ones(by):
 
     summary = simulated(make, metric="mse")
     assert [one["coalition"] for one in summary["silos"]] == pytest.approx([0.625, 0.625], rel=1e-6)
+
+
+def test_what_is_measured_in_place_does_not_travel():
+    def centred(model, split):
+        for value in model.values():
+            value -= value.mean()
+        return {"loss": float(np.abs(model["w"]).sum())}
+
+    def train(model, training):
+        return {"w": model["w"] + np.float32(1)}
+
+    start = {"w": np.array([1, 2, 3], np.float32)}
+    learner = rota.FunctionLearner(start, train, centred, rota.Rows(4, test=2))
+    found = learner.train(learner.initial(0), training())
+    assert found.model["w"].tolist() == [2, 3, 4] and found.metrics["loss"] == 2
+    learner.initial(0)["w"][:] = 0
+    assert learner.initial(0)["w"].tolist() == [1, 2, 3]

@@ -49,7 +49,7 @@ class FunctionLearner(Learner):
         return self._rows
 
     def initial(self, seed: int) -> Mapping[str, npt.ArrayLike]:
-        return self._model
+        return {name: value.copy() for name, value in self._model.items()}
 
     def train(self, start: Arrays, training: Training) -> Update:
         found = self._train(start, training)
@@ -60,7 +60,9 @@ class FunctionLearner(Learner):
                 f"`train` gave {_said(found)}, it must return the trained arrays by name, or a rota.Update{defined(self._train)}"
             )
         model = travels(found)
-        return Update(model=model, metrics={"loss": number("loss", self._measured(model, "train", training.round)["loss"])})
+        # What is measured may be changed in place, and what was learned travels.
+        copy = {name: value.copy() for name, value in model.items()}
+        return Update(model=model, metrics={"loss": number("loss", self._measured(copy, "train", training.round)["loss"])})
 
     def evaluate(self, model: Arrays, split: Split, personal: Arrays) -> Mapping[str, float]:
         return self._measured(model, split, self.round)
