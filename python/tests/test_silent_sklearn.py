@@ -91,3 +91,18 @@ def test_numbers_that_32_bits_cannot_tell_apart_are_refused():
     # A constant column has nothing to tell.
     constant = np.hstack([ROWS, np.full((400, 1), 1e9)])
     rota.sklearn.Learner(linear.Ridge(), (constant, y + 100), (constant, y + 100))
+
+
+def test_a_random_state_of_ones_own_stays():
+    from sklearn.svm import LinearSVC
+
+    hinge = {"loss": "hinge", "max_iter": 20}
+    for own, plain in ((0, 0), (5, 5), (None, 7), (np.random.RandomState(3), np.random.RandomState(3))):
+        learner = rota.sklearn.Learner(LinearSVC(**hinge, random_state=own), (ROWS, RARE), (ROWS, RARE), classes=[0, 1])
+        found = [coefficients(learner)["coef"] for _ in range(2)]
+        expected = LinearSVC(**hinge, random_state=plain).fit(ROWS, RARE).coef_
+        assert np.array_equal(*found) and np.allclose(found[0], expected, atol=1e-6), own
+    values = ROWS @ [1.0, 2.0, 3.0] + DRAW.normal(size=400)
+    made = linear.TheilSenRegressor(random_state=0, max_subpopulation=50)
+    learner = rota.sklearn.Learner(made, (ROWS, values), (ROWS, values))
+    assert np.allclose(coefficients(learner)["coef"], made.fit(ROWS, values).coef_, atol=1e-6)

@@ -96,7 +96,8 @@ class Learner(_learner.Learner):
     federation; with `silo` they are put into the agreed order, without it they must be in the same order
     at every silo. Models with `partial_fit` take the agreed number
     of epochs from the start model, row by row, with the agreed rate; others are fitted from it, or
-    from nothing where the fit does not depend on the start, and the agreed training does not matter.
+    from nothing where the fit does not depend on the start, and the agreed training does not matter. An estimator with a
+    `random_state` keeps it; one without draws by the seed of the training.
 
     Raises `TypeError` for an estimator that is no linear model of `coef_` and `intercept_`, which is
     tried on a few made-up rows, and `ValueError` for rows that do not fit.
@@ -270,7 +271,10 @@ class Learner(_learner.Learner):
 
         estimator = clone(self._estimator)
         known = estimator.get_params()
-        settings: dict[str, Any] = {"random_state": training.seed % (1 << 32)}
+        settings: dict[str, Any] = {}
+        if known.get("random_state") is None:
+            # With a state of its own it answers the same question in the same way, too.
+            settings["random_state"] = training.seed % (1 << 32)
         if hasattr(estimator, "partial_fit"):
             if training.optimiser != "sgd" or training.momentum or training.weight_decay:
                 raise ValueError(
