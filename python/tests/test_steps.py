@@ -186,3 +186,91 @@ def test_a_training_knows_its_round():
     task = external(copy.copy(learner()))
     rota.simulate(scenario(task, rounds=3, silos=2), learner=make, references=False)
     assert seen == [1, 1, 2, 2, 3, 3]
+
+
+# Gradients that a step by hand leaves for the next batch.
+
+
+def by_turns(turns, *, zeroes=True, scale=1.0, do=lambda optimiser: optimiser.step()):
+    """A step that adds up the gradients of so many batches."""
+    count = 0
+
+    def step(optimiser, loss, model):
+        nonlocal count
+        (loss * scale / turns).backward()
+        count += 1
+        if count % turns == 0:
+            do(optimiser)
+            if zeroes:
+                optimiser.zero_grad()
+
+    return step
+
+
+def by_data(optimiser):
+    for group in optimiser.param_groups:
+        for value in group["params"]:
+            value.data = value.data - group["lr"] * value.grad
+
+
+def by_numbers(optimiser):
+    for group in optimiser.param_groups:
+        for value in group["params"]:
+            value.data.sub_(group["lr"] * value.grad)
+
+
+@pytest.mark.parametrize("zeroes", [True, False])
+@pytest.mark.parametrize("do", [lambda optimiser: optimiser.step(), by_data, by_numbers], ids=["step", "data", "numbers"])
+@pytest.mark.parametrize("turns", [1, 2, 3])
+def test_gradients_that_a_step_adds_up_are_those_of_the_plain_loop(turns, do, zeroes, capsys):
+    found = learner(step=by_turns(turns, zeroes=zeroes, do=do))
+    # Without zeroing a plain loop would add up for good: here they are zero after a step.
+    model, step = network(), by_turns(turns, do=do)
+    optimiser, order = sgd(model), torch.Generator().manual_seed(7)
+    for _ in range(2):
+        for some in torch.randperm(12, generator=order).split(SIZE):
+            step(optimiser, F.cross_entropy(model(X[some]), Y[some]), model)
+    expected = {name: value.detach().numpy().copy() for name, value in model.named_parameters()}
+    same(found.train(values(found), training(batch=SIZE, epochs=2)), (expected, 6 // turns))
+    assert "waited for a step" not in capsys.readouterr().err
+
+
+def test_gradients_that_wait_in_vain_are_reported_once(capsys):
+    found = learner(step=by_turns(4))
+    # Six batches of a training, and those of the next one go on counting.
+    assert [found.train(values(found), training(batch=SIZE, epochs=2)).metrics["steps"] for _ in range(3)] == [1, 2, 1]
+    assert capsys.readouterr().err.count("waited for a step that did not come: they are left out; `accumulate=`") == 1
+
+
+def test_gradients_that_are_no_numbers_do_not_wait():
+    """As a scaler of mixed precision passes them over."""
+    count = 0
+
+    def step(optimiser, loss, model):
+        nonlocal count
+        count += 1
+        (loss * (float("inf") if count == 1 else 1.0)).backward()
+        if all(bool(value.grad.isfinite().all()) for value in model.parameters()):
+            optimiser.step()
+
+    found = learner(step=step)
+    update = found.train(values(found), training(batch=SIZE, epochs=2))
+    assert update.metrics["steps"] == 5 and all(np.isfinite(value).all() for value in update.model.values())
+
+
+def test_a_schedule_goes_on_after_steps_that_were_taken():
+    schedule = SCHEDULES["exponential"]
+    found = learner(step=by_turns(2), scheduler=lambda optimiser, training: schedule(optimiser))
+    same(found.train(values(found), training(batch=4, epochs=2)), plain_of_four(schedule))
+
+
+def plain_of_four(schedule):
+    model = network()
+    optimiser, order = sgd(model), torch.Generator().manual_seed(7)
+    rates, step = schedule(optimiser), by_turns(2)
+    batches = [some for _ in range(2) for some in torch.randperm(12, generator=order).split(4)]
+    for nth, some in enumerate(batches):
+        step(optimiser, F.cross_entropy(model(X[some]), Y[some]), model)
+        if nth % 2:
+            rates.step()
+    return {name: value.detach().numpy().copy() for name, value in model.named_parameters()}, 3

@@ -97,17 +97,19 @@ class Steps:
         self._waiting = 0
         #: Steps of the optimiser so far.
         self.taken = 0
+        self._hand = None if how.step is None else _ByHand(how.step, cast(torch.optim.Optimizer, self.optimiser), model, trained)
 
     def begin(self) -> None:
         """Before the pass of a batch."""
-        if self._waiting == 0:
+        if self._waiting == 0 and not (self._hand is not None and self._hand.waiting):
             self.optimiser.zero_grad()
 
     def take(self, loss: torch.Tensor) -> None:
         """After the pass of a batch: its gradients, and a step where it is time for one."""
         if self._how.step is not None:
-            self._how.step(cast(torch.optim.Optimizer, self.optimiser), loss, self._model)
-            self._done()
+            assert self._hand is not None, "made with the step"
+            if self._hand.take(loss):
+                self._done()
             return
         (loss if self._how.accumulate == 1 else loss / self._how.accumulate).backward()  # type: ignore[no-untyped-call]
         self._waiting += 1
@@ -134,11 +136,49 @@ class Steps:
 
     def over(self) -> None:
         """After the training: until the next one nobody needs the gradients."""
+        if self._hand is not None:
+            self._hand.counting.remove()
+        if self._hand is not None and self._hand.waiting:
+            note(
+                "`step` adds up gradients, and those of the last batches of a training waited for a step that did not come: "
+                "they are left out; `accumulate=` takes such a step at the end of every epoch"
+            )
         self.optimiser.zero_grad()
 
     def personal(self) -> dict[str, Any]:
         """The state of the optimiser, where it goes on."""
         return state_of_optimiser(cast(torch.optim.Optimizer, self.optimiser), self._trained, self._keep)
+
+
+class _ByHand:
+    """Steps by hand. Gradients are zero before a batch, but where the function has left them for the next one: it has
+    neither taken a step nor zeroed them, as one that adds them up."""
+
+    def __init__(self, step: Step, optimiser: torch.optim.Optimizer, model: nn.Module, trained: Mapping[str, nn.Parameter]) -> None:
+        self._step, self._optimiser, self._model, self._trained = step, optimiser, model, list(trained.values())
+        #: Whether gradients wait for a later batch.
+        self.waiting = False
+        #: Whether the last call took a step of the optimiser: otherwise the parameters are compared.
+        self._stepped = False
+        self._taken = 0
+        self.counting = optimiser.register_step_post_hook(self._count)
+
+    def _count(self, *_: Any) -> None:
+        self._taken += 1
+
+    def take(self, loss: torch.Tensor) -> bool:
+        """Calls the function. Whether it took a step."""
+        before, values = self._taken, None if self._stepped else [value.detach().clone() for value in self._trained]
+        versions = [value._version for value in self._trained]
+        self._step(self._optimiser, loss, self._model)
+        self._stepped = self._taken > before
+        moved = self._stepped or versions != [value._version for value in self._trained]
+        moved = moved or values is not None and not all(map(torch.equal, values, self._trained))
+        found = (value.grad for value in self._trained if value.grad is not None)
+        gradients = [one.to_dense() if one.is_sparse else one for one in found]
+        # What a scaler of mixed precision has passed over is no number, and would stay so.
+        self.waiting = not moved and any(bool(one.any()) for one in gradients) and all(bool(one.isfinite().all()) for one in gradients)
+        return moved
 
 
 def _needs(one: Any) -> bool:
