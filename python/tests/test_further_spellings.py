@@ -12,7 +12,8 @@ from torch import nn  # noqa: E402
 from conftest import training  # noqa: E402
 from further_spellings import FURTHER  # noqa: E402
 from plain_spellings import SPELLINGS, Spelling, mlp, x, y  # noqa: E402
-from test_plain_loops import built, plain, rows_of  # noqa: E402
+from test_plain_loops import built, measured, near, plain, rows_of  # noqa: E402
+from traced_spellings import TABLES, TRACED, again  # noqa: E402
 
 torch.set_num_threads(1)
 F = nn.functional
@@ -20,10 +21,13 @@ SEEDS = (11, 12)
 
 
 def learner_of(spelling, **more):
+    return rota.torch.Learner(built(spelling), spelling.loss, rows_of(spelling, 0), held_out(spelling), device="cpu", **spelling.options | more)
+
+
+def held_out(spelling):
     # Some loaders draw other rows every time, which is nothing for rows that are held out.
     targets = F.one_hot(y(7), 3).float() if "collate_fn" in str(spelling.batches) else y(7)
-    held_out = (x(7), targets) if spelling.batches is not None else spelling.data(7)
-    return rota.torch.Learner(built(spelling), spelling.loss, rows_of(spelling, 0), held_out, device="cpu", **spelling.options | more)
+    return (x(7), targets) if spelling.batches is not None else spelling.data(7)
 
 
 def trained(spelling):
@@ -39,26 +43,33 @@ def trained(spelling):
     found = []
     for seed in SEEDS:
         model = learner.train({name: value.copy() for name, value in start.items()}, training(seed=seed, **how)).model
-        found.append((start, {name: np.array(value) for name, value in model.items()}))
-        start = found[-1][1]
-        learner.evaluate({name: value.copy() for name, value in start.items()}, "test", {})
+        model = {name: np.array(value) for name, value in model.items()}
+        loss = learner.evaluate({name: value.copy() for name, value in model.items()}, "test", {})["loss"]
+        found.append((start, model, loss))
+        start = model
     return found
 
 
-@pytest.mark.parametrize("name", FURTHER)
+@pytest.mark.parametrize("name", FURTHER | TRACED | TABLES)
 def test_trainings_are_those_of_a_plain_loop(name):
-    spelling = FURTHER[name]
+    if name in TABLES:
+        pytest.importorskip("pandas")
+    spelling = (FURTHER | TRACED | TABLES)[name]
+    again()
+    all_found = trained(spelling)
+    again()
     model, data = built(spelling), rows_of(spelling, 0)
     fresh = {key: value.clone() for key, value in model.named_buffers()}
-    for seed, (start, found) in zip(SEEDS, trained(spelling)):
+    for seed, (start, found, loss) in zip(SEEDS, all_found):
         left = {key: value for key, value in fresh.items() if key not in start}
         expected = plain(spelling, model, 0, start, seed, left, data)
         for key, value in found.items():
             assert np.array_equal(value, expected[key], equal_nan=True), (seed, key)
+        assert near(loss, measured(spelling, model, held_out(spelling), found, {}), name), seed
 
 
 def test_there_are_enough_further_spellings():
-    assert len(FURTHER) >= 70 and not set(FURTHER) & set(SPELLINGS)
+    assert len(FURTHER) >= 70 and len(TRACED) >= 45 and len(FURTHER | TRACED | SPELLINGS) == len(FURTHER) + len(TRACED) + len(SPELLINGS)
 
 
 class Counting(torch.utils.data.IterableDataset):

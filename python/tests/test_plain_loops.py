@@ -1,6 +1,8 @@
 """`rota.simulate` beside a plain loop, with the same rows, order and seeds: every training to the bit, the mean of the
 silos, and what is measured in the end."""
 
+import copy
+import functools
 import random
 
 import numpy as np
@@ -43,6 +45,11 @@ class Recorded(rota.torch.Learner):
         self.asked.append((start, training, found))
         return found
 
+    def evaluate(self, model, split, personal):
+        found = super().evaluate(model, split, personal)
+        self.losses.append(({name: np.array(value) for name, value in model.items()}, found["loss"]))
+        return found
+
 
 def seeded_alike(model, data, seed):
     """All generators, as the learner documents it: the process's, the module's and those of the rows."""
@@ -51,7 +58,8 @@ def seeded_alike(model, data, seed):
     torch.manual_seed(seed)
     dataset = getattr(data, "dataset", data)
     for held in (model, dataset, data, getattr(data, "sampler", None)):
-        for name, value in list(getattr(held, "__dict__", {}).items()):
+        # Those of the class, too.
+        for name, value in list({**vars(type(held)), **getattr(held, "__dict__", {})}.items()):
             if isinstance(value, torch.Generator):
                 value.manual_seed(seed)
             elif isinstance(value, np.random.Generator):
@@ -134,18 +142,40 @@ def plain(spelling, model, place, start, seed, fresh, data=None):
     return {name: value.detach().float().numpy().copy() for name, value in all_tensors(model).items() if not value.is_complex()}
 
 
+def held_out(data):
+    """The batches of held-out rows, in order and all of them."""
+    if isinstance(data, torch.utils.data.DataLoader) and not isinstance(data.dataset, torch.utils.data.IterableDataset):
+        return torch.utils.data.DataLoader(data.dataset, data.batch_size, num_workers=data.num_workers)
+    return data if isinstance(data, (list, torch.utils.data.DataLoader)) else [copy.deepcopy(data)]
+
+
+def measured(spelling, model, data, values, fresh):
+    """The loss of these values on all rows, on their outputs at once."""
+    put(model, fresh | values)
+    seeded_alike(model, data, 0)
+    model.eval()
+    with torch.no_grad():
+        outputs, targets = (torch.cat(one) for one in zip(*(call_of(spelling)(model, batch) for batch in held_out(data))))
+        return float(loss_of(spelling, outputs, targets))
+
+
+def near(one, other, name=""):
+    """Whether two losses differ by rounding alone, in sums of batches or of half precision."""
+    return np.isclose(one, other, rtol=2e-2 if name in ("autocast", "half precision") else 1e-5, atol=1e-6)
+
+
 @pytest.mark.parametrize("name", SPELLINGS)
 def test_a_simulation_is_the_mean_of_plain_loops(name):
     spelling = SPELLINGS[name]
-    asked = {}
+    asked, losses = {}, {}
+
+    def rows_to_measure(place):
+        # Rows that are drawn at random are no held-out rows.
+        return (spelling.data if name in ("a weighted sampler",) else functools.partial(rows_of, spelling))(place + 3)
 
     def make(silo):
-        data = rows_of(spelling, silo.place)
-        # Rows that are drawn at random are no held-out rows.
-        drawn = name in ("a weighted sampler",)
-        held_out = spelling.data(silo.place + 3) if drawn else rows_of(spelling, silo.place + 3)
-        learner = Recorded(built(spelling), spelling.loss, data, held_out, silo=silo, device="cpu", **spelling.options)
-        learner.asked = asked.setdefault(silo.place, [])
+        learner = Recorded(built(spelling), spelling.loss, rows_of(spelling, silo.place), rows_to_measure(silo.place), silo=silo, device="cpu", **spelling.options)
+        learner.asked, learner.losses = asked.setdefault(silo.place, []), losses.setdefault(silo.place, [])
         return learner
 
     first = make(rota.Silo("silo 1", 0, SILOS, 0, []))
@@ -167,7 +197,11 @@ def test_a_simulation_is_the_mean_of_plain_loops(name):
             expected = plain(spelling, model, place, start, training.seed % (1 << 63), fresh)
             for key, value in found.model.items():
                 assert same(value, expected[key]), (place, key)
+            last = expected
             assert found.samples == (10 if name == "a loader that drops the last" else 12)
+        values, loss = losses[place][-1]
+        left = {key: value for key, value in last.items() if key not in values}
+        assert near(loss, measured(spelling, model, rows_to_measure(place), values, left), name), place
     for turn in range(1, ROUNDS):
         # All start from the mean of the round before.
         before = [asked[place][turn - 1][2] for place in range(SILOS)]

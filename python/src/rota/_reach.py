@@ -1,103 +1,186 @@
-"""What the code of an institution holds: the objects that can be reached from a model, a loss or rows, their state, and
-the generators of random numbers among them."""
+"""What the code of an institution holds: the objects that can be reached from a model, a loss or rows, and the generators
+of random numbers among them."""
 
 from __future__ import annotations
 
 import functools
+import os
 import random
 import site
 import sys
 import sysconfig
 import types
 import weakref
+from array import array
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
 
-#: Objects that are looked at, and elements of a container that may hold others: rows are no state.
-_MOST, _ELEMENTS = 50_000, 1_000
-#: Numbers of an array or a tensor that is put back, and of one beside rows: larger ones are rows.
-_NUMBERS, FEW = 10_000_000, 1_000
-_PLAIN = (str, bytes, int, float, complex, bool, type(None), type, types.ModuleType, types.BuiltinFunctionType, range, slice)
+#: Objects that are looked at, and elements of a container that are: longer ones are rows.
+MOST, ELEMENTS = 200_000, 20_000
+_PLAIN = (str, bytes, int, float, complex, bool, type(None), types.BuiltinFunctionType, range, slice)
+_IS_PLAIN = {*_PLAIN, np.float64, np.float32, np.int64, np.int32, np.bool_}
+#: Types of Python in whose objects others lie.
+_HOLDERS = (
+    dict, list, tuple, set, frozenset, deque, types.FunctionType, types.MethodType, types.MethodWrapperType, types.CellType,
+    types.GeneratorType, functools.partial, functools._lru_cache_wrapper, weakref.ref,
+)  # fmt: skip
+#: Modules of Python with types that are looked into as those of anybody.
+_OPEN = ("__main__", "types", "collections", "argparse", "weakref", "queue", "multiprocessing", "tempfile")
 _LIBRARIES = tuple(
-    {path for name in ("stdlib", "platstdlib", "purelib", "platlib") if (path := sysconfig.get_paths().get(name))}
-    | set(site.getsitepackages() if hasattr(site, "getsitepackages") else ())
+    os.path.join(path, "")
+    for path in {
+        *(sysconfig.get_paths().get(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")),
+        *(site.getsitepackages() if hasattr(site, "getsitepackages") else ()),
+        *(path for path in sys.path if os.path.basename(path) in ("site-packages", "dist-packages")),
+        os.path.dirname(__file__),
+    }
+    if path
 )
 
 
-def _is_own(code: types.CodeType) -> bool:
-    """Whether a function is neither of Python nor of an installed package."""
-    return not code.co_filename.startswith((*_LIBRARIES, "<frozen"))
+def _is_own_file(path: str) -> bool:
+    """Whether a file is neither of Python nor of an installed package."""
+    return not path.startswith((*_LIBRARIES, "<frozen"))
 
 
-def _names(code: types.CodeType) -> Iterator[str]:
-    yield from code.co_names
-    for one in code.co_consts:
-        if isinstance(one, types.CodeType):
-            yield from _names(one)
+def is_own(one: types.FunctionType | types.ModuleType | type) -> bool:
+    """Whether a function, a module or a class is the institution's."""
+    if isinstance(one, types.FunctionType):
+        return _is_own_file(one.__code__.co_filename)
+    if isinstance(one, type):
+        # Those of C have no variables.
+        module = sys.modules.get(one.__module__)
+        return bool(one.__flags__ & 1 << 9) and (module is None or is_own(module))
+    path = getattr(one, "__file__", None) or next(iter(getattr(one, "__path__", ())), None)
+    if one.__name__ == "__main__" or path is not None:
+        return path is None or _is_own_file(path)
+    return one.__name__.partition(".")[0] not in sys.stdlib_module_names
 
 
-def _globals_of(function: types.FunctionType) -> dict[str, Any]:
-    known = function.__globals__
-    found = {name: known[name] for name in set(_names(function.__code__)) if name in known}
-    return {name: value for name, value in found.items() if not isinstance(value, (types.ModuleType, type))}
+#: The names in code that was looked at; the code is held, so that no other one has its place.
+_named: dict[int, tuple[types.CodeType, frozenset[str]]] = {}
 
 
-#: Classes without a function of the institution's: those of layers have a hundred others.
-_foreign: weakref.WeakSet[type] = weakref.WeakSet()
+def _names(code: types.CodeType) -> frozenset[str]:
+    """What code may call a variable or an attribute, also in a string."""
+    if (known := _named.get(id(code))) is None:
+        found = set(code.co_names)
+        for one in code.co_consts:
+            if isinstance(one, types.CodeType):
+                found |= _names(one)
+            elif isinstance(one, str) and one.isidentifier():
+                found.add(one)
+        known = _named[id(code)] = code, frozenset(found)
+    return known[1]
 
 
-def _methods(kind: type) -> list[Any]:
-    """The functions of the institution's own classes."""
-    if kind in _foreign:
-        return []
-    functions = [getattr(value, "__func__", value) for one in kind.__mro__ for value in vars(one).values()]
-    found = [one for one in functions if isinstance(one, types.FunctionType) and _is_own(one.__code__)]
-    if not found:
-        _foreign.add(kind)
+def variables_of(function: types.FunctionType) -> list[tuple[dict[str, Any], str]]:
+    """The variables that a function names, in its module and in others of the institution, whether they are there yet
+    or not: the variables of the module, and the name."""
+    known, names = function.__globals__, _names(function.__code__)
+    package = known.get("__package__")
+    # Modules may be imported within the function.
+    inside = (sys.modules.get(name) or sys.modules.get(f"{package}.{name}") for name in names if name not in known)
+    spaces = [known, *(vars(module) for module in inside if module is not None and is_own(module))]
+    seen = set(map(id, spaces))
+    found = []
+    for space in spaces:
+        for name in names:
+            value = space.get(name)
+            if not isinstance(value, types.ModuleType):
+                found.append((space, name))
+            elif id(vars(value)) not in seen and is_own(value):
+                seen.add(id(vars(value)))
+                spaces.append(vars(value))
     return found
+
+
+def attributes_of(kind: type) -> dict[str, Any]:
+    """The attributes of a class but those of Python itself."""
+    return {name: value for name, value in vars(kind).items() if not (name.startswith("__") and name.endswith("__"))}
+
+
+@functools.lru_cache(1_000)
+def slots_of(kind: type) -> list[Any]:
+    """The descriptors of all slots of a class written in Python."""
+    holders = (one for one in kind.__mro__ if "__slots__" in vars(one))
+    return [slot for one in holders for slot in vars(one).values() if isinstance(slot, types.MemberDescriptorType)]
 
 
 def _inside(one: Any) -> Iterator[Any]:
     """What an object holds."""
     if isinstance(one, types.FunctionType):
-        if not _is_own(one.__code__):
+        # What others have made of a function of the institution's holds it.
+        yield from one.__closure__ or ()
+        if not is_own(one):
+            yield getattr(one, "__wrapped__", None)
             return
-        yield from (cell for cell in one.__closure__ or ())
         yield from one.__defaults__ or ()
         yield from (one.__kwdefaults__ or {}).values()
-        yield from vars(one).values()
-        yield from _globals_of(one).values()
+        yield vars(one)
+        yield from (space.get(name) for space, name in variables_of(one))
+    elif isinstance(one, type):
+        own = is_own(one)
+        for value in list(vars(one).values()):
+            for part in _parts(value):
+                # What the institution has put into the class of a package, too.
+                if own or isinstance(part, types.FunctionType) and is_own(part):
+                    yield part
+        yield from one.__mro__[1:]
+    elif isinstance(one, types.ModuleType):
+        yield vars(one)
     elif isinstance(one, types.CellType):
         try:
             yield one.cell_contents
         except ValueError:
             return
-    elif isinstance(one, types.MethodType):
-        yield one.__func__
+    elif isinstance(one, (types.MethodType, types.MethodWrapperType)):
+        yield getattr(one, "__func__", None)
         yield one.__self__
     elif isinstance(one, functools.partial):
-        yield one.func
-        yield from one.args
-        yield one.keywords
-    elif isinstance(one, dict):
-        if len(one) <= _ELEMENTS:
-            yield from one.values()
-    elif isinstance(one, (list, tuple, set, frozenset, deque)):
-        if len(one) <= _ELEMENTS:
-            yield from one
+        yield from (one.func, one.args, one.keywords)
+    elif isinstance(one, weakref.ref):
+        yield one()
+    elif isinstance(one, types.GeneratorType):
+        yield from (one.gi_frame.f_locals if one.gi_frame is not None else {}).values()
+    elif isinstance(one, np.ndarray):
+        yield from one.flat if one.size <= ELEMENTS else ()
+    elif isinstance(one, (dict, list, tuple, set, frozenset, deque)):
+        if len(one) <= ELEMENTS:
+            yield from one.values() if isinstance(one, dict) else one
+        if type(one).__flags__ & 1 << 9:
+            yield from _held_by(one)
     else:
-        held = getattr(one, "__dict__", None)
-        if isinstance(held, dict):
-            yield held
-        for kind in type(one).__mro__:
-            slots = vars(kind).get("__slots__", ())
-            for name in [slots] if isinstance(slots, str) else slots:
-                if not name.startswith("__") and hasattr(one, name):
-                    yield getattr(one, name)
-        yield from _methods(type(one))
+        yield from _held_by(one)
+
+
+def _held_by(one: Any) -> Iterator[Any]:
+    """What an object of a class written in Python holds."""
+    kind = type(one)
+    if (wrapped := getattr(one, "__wrapped__", None)) is not None and kind is functools._lru_cache_wrapper:
+        yield wrapped
+    held = getattr(one, "__dict__", None)
+    if isinstance(held, dict):
+        yield held
+    for slot in slots_of(kind):
+        try:
+            yield slot.__get__(one)
+        except AttributeError:
+            continue
+    if kind.__flags__ & 1 << 9:
+        yield kind
+
+
+def _parts(value: Any) -> tuple[Any, ...]:
+    """The functions of a method, a property or the like; else the value itself."""
+    if isinstance(value, (staticmethod, classmethod)):
+        return (value.__func__,)
+    if isinstance(value, property):
+        return value.fget, value.fset
+    return (value.func,) if isinstance(value, (functools.cached_property, functools.partialmethod)) else (value,)
 
 
 #: Whether objects of these types are leaves.
@@ -105,6 +188,8 @@ _leaves: weakref.WeakKeyDictionary[type, bool] = weakref.WeakKeyDictionary()
 
 
 def _is_leaf(one: Any) -> bool:
+    if isinstance(one, np.ndarray):
+        return one.dtype != object
     kind = type(one)
     try:
         if (known := _leaves.get(kind)) is None:
@@ -115,186 +200,45 @@ def _is_leaf(one: Any) -> bool:
 
 
 def _are_leaves(kind: type) -> bool:
-    if issubclass(kind, (*_PLAIN, np.ndarray, np.generic, np.random.Generator, np.random.RandomState, random.Random)):
+    if issubclass(kind, (*_PLAIN, bytearray, array, np.generic, np.random.Generator, np.random.RandomState, random.Random)):
         return True
     torch: Any = sys.modules.get("torch")
     if torch is not None and issubclass(kind, (torch.Tensor, torch.Generator, torch.device, torch.dtype)):
         return True
     root = kind.__module__.partition(".")[0]
     # Locks, files, threads and the like have no state that a training changes.
-    own = issubclass(kind, (dict, list, tuple, set, frozenset, deque, types.FunctionType, types.MethodType, types.CellType, functools.partial))
-    return not own and root in sys.stdlib_module_names and root not in ("__main__", "types", "collections", "argparse")
+    return not issubclass(kind, _HOLDERS) and root in sys.stdlib_module_names and root not in _OPEN
 
 
 def reached(roots: Iterable[Any]) -> list[Any]:
     """All objects that these hold, themselves among them, each once."""
     seen: dict[int, Any] = {}
-    todo = [one for one in roots if one is not None]
-    while todo and len(seen) < _MOST:
+    todo = list(roots)
+    while todo and len(seen) < MOST:
         one = todo.pop()
-        if id(one) in seen or isinstance(one, _PLAIN):
+        if type(one) in _IS_PLAIN or id(one) in seen or isinstance(one, _PLAIN):
+            continue
+        if isinstance(one, type):
+            if not one.__flags__ & 1 << 9 or one.__module__.partition(".")[0] in _CLOSED:
+                continue
+        elif isinstance(one, types.ModuleType):
+            if not is_own(one):
+                continue
+        elif _is_leaf(one):
+            seen[id(one)] = one
             continue
         seen[id(one)] = one
-        if not _is_leaf(one):
-            todo += _inside(one)
+        todo += _inside(one)
     return list(seen.values())
 
 
-class Traces:
-    """The state of all that some objects hold, to be put back: attributes, containers, variables of functions,
-    arrays, tensors and generators. What iterators have given, and what is written elsewhere, cannot be put back."""
-
-    def __init__(self, roots: Iterable[Any], without: Iterable[Any] = (), most: int = _NUMBERS) -> None:
-        """`without` are arrays and tensors that somebody else puts back; those of more numbers than `most` stay as they are."""
-        self._undo: list[Callable[[], None]] = []
-        others = {id(one) for one in without}
-        self._reached = reached(roots)
-        for one in self._reached:
-            if id(one) not in others and (undo := _kept(one, most)) is not None:
-                self._undo.append(undo)
-
-    def restore(self) -> None:
-        """Puts everything back."""
-        for undo in self._undo:
-            undo()
-
-    def generators(self) -> list[Any]:
-        """The generators of random numbers among what was reached, as `generators` has them."""
-        return _generators(self._reached)
+#: Modules whose classes nobody changes.
+_CLOSED = {*sys.stdlib_module_names, "builtins"} - {"__main__"}
 
 
-def _same(one: Iterable[Any], other: Iterable[Any]) -> bool:
-    return all(a is b for a, b in zip(one, other))
-
-
-def _kept(one: Any, most: int) -> Callable[[], None] | None:
-    """The function that puts the state of an object back; `None` where it has none, or more numbers than that."""
-    torch: Any = sys.modules.get("torch")
-    if isinstance(one, dict):
-        # Types of dictionaries with an order of their own keep it.
-        held = list(one.items())
-
-        def of_dict() -> None:
-            now = list(one.items())
-            if len(now) != len(held) or not all(a is c and b is d for (a, b), (c, d) in zip(now, held)):
-                one.clear()
-                one.update(held)
-
-        return of_dict
-    if isinstance(one, (list, deque)):
-        elements = list(one)
-
-        def of_list() -> None:
-            if len(one) != len(elements) or not _same(one, elements):
-                one.clear()
-                one.extend(elements)
-
-        return of_list
-    if isinstance(one, set):
-        members = set(one)
-
-        def of_set() -> None:
-            if one != members:
-                one.clear()
-                one.update(members)
-
-        return of_set
-    if isinstance(one, types.CellType):
-        return _variable(one)
-    if isinstance(one, types.FunctionType) and _is_own(one.__code__):
-        return _variables(one)
-    if isinstance(one, np.ndarray):
-        return _array(one) if one.flags.writeable and one.size <= most and one.dtype != object else None
-    if torch is not None and isinstance(one, torch.Tensor):
-        return _tensor(one) if one.numel() <= most and type(one) is not torch.nn.parameter.UninitializedParameter else None
-    return _generator(one)
-
-
-def _variable(cell: types.CellType) -> Callable[[], None] | None:
-    try:
-        value = cell.cell_contents
-    except ValueError:
-        return None
-
-    def undo() -> None:
-        cell.cell_contents = value
-
-    return undo
-
-
-def _variables(function: types.FunctionType) -> Callable[[], None]:
-    values, known = _globals_of(function), function.__globals__
-
-    def undo() -> None:
-        for name, value in values.items():
-            if known.get(name, undo) is not value:
-                known[name] = value
-
-    return undo
-
-
-def _array(value: np.ndarray[Any, Any]) -> Callable[[], None]:
-    copy = value.copy()
-
-    def undo() -> None:
-        if value.tobytes() != copy.tobytes():
-            value[...] = copy
-
-    return undo
-
-
-def _tensor(value: Any) -> Callable[[], None] | None:
-    torch: Any = sys.modules["torch"]
-    try:
-        copy = value.detach().clone()
-    except (RuntimeError, NotImplementedError, ValueError):
-        return None
-
-    def undo() -> None:
-        with torch.no_grad(), _quiet():
-            now = value.detach()
-            if now.shape != copy.shape or now.dtype != copy.dtype:
-                value.data = copy
-            elif not torch.equal(now, copy):
-                now.copy_(copy)
-
-    return undo
-
-
-class _quiet:
-    """Tensors of inference mode, and others that nobody may write into, stay as they are."""
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind: Any, error: Any, trace: Any) -> bool:
-        return isinstance(error, RuntimeError)
-
-
-def _generator(one: Any) -> Callable[[], None] | None:
-    torch: Any = sys.modules.get("torch")
-    if isinstance(one, np.random.Generator):
-        state = one.bit_generator.state
-        return lambda: setattr(one.bit_generator, "state", state)
-    if isinstance(one, np.random.RandomState):
-        legacy = one.get_state()
-        return lambda: one.set_state(legacy)
-    if isinstance(one, random.Random):
-        drawn = one.getstate()
-        return lambda: one.setstate(drawn)
-    if torch is not None and isinstance(one, torch.Generator):
-        tensor = one.get_state()
-        return lambda: one.set_state(tensor)
-    return None
-
-
-def generators(roots: Iterable[Any]) -> list[Any]:
-    """The generators of random numbers that these objects hold, of PyTorch, NumPy and Python. Those of a whole process
-    are not among them."""
-    return _generators(reached(roots))
-
-
-def _generators(found: Iterable[Any]) -> list[Any]:
+def generators(found: Iterable[Any]) -> list[Any]:
+    """The generators of random numbers among these objects, of PyTorch, NumPy and Python. Those of a whole process are
+    not among them."""
     torch: Any = sys.modules.get("torch")
     kinds: tuple[type, ...] = (np.random.Generator, np.random.RandomState, random.Random)
     shared: list[Any] = [getattr(random, "_inst", None), getattr(np.random.mtrand, "_rand", None)]

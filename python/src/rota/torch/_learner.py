@@ -17,9 +17,10 @@ from .. import _learner
 from .._columns import ordered
 from .._learner import Given, Outputs, Rows, Silo, Split, Tensor, Training, Update
 from .._notes import note
-from .._reach import FEW, Traces, generators, seed_all
+from .._reach import seed_all
 from .._shelf import Kept, Shelf
 from .._tensors import Arrays
+from .._traces import Traces
 from .._turn import alone, seed_torch, seeded, turn
 from ._batches import last_joined, leaves, moved, picker, rows_of_batch
 from ._checks import check_kinds, check_module, check_private, check_shapes, differences, notes
@@ -91,7 +92,8 @@ class Learner(_learner.Learner):
         clip: The largest norm of the gradients of all parameters together.
         accumulate: Batches whose gradients are added up to a step, of their mean.
         step: One step by hand, `step(optimiser, loss, model)`: backward, and what else belongs to it, such as a scaler of
-            mixed precision; gradients are zero before the pass. Strategies that change gradients are then refused.
+            mixed precision. Gradients are zero before it, unless its last call left some without a step. Strategies that
+            change gradients are then refused.
         device: Where it trains; by default a GPU where there is one.
         threads: Threads of PyTorch on the CPU; by default PyTorch's own choice.
 
@@ -103,6 +105,8 @@ class Learner(_learner.Learner):
     gradients = True
     _seeds = True
 
+    # Nobody else changes meanwhile what is put back.
+    @turn()
     def __init__(
         self,
         model: nn.Module,
@@ -170,8 +174,11 @@ class Learner(_learner.Learner):
         #: Whether the rows of a part are tensors of all of them.
         self._whole = {part: is_batch(data) for part, data in self._parts.items()}
         self._begun = False
-        # Such are in order, and nothing is drawn for them.
-        with nullcontext() if self._loaders() == [] else alone(), self._unread():
+        #: What the institution's code holds besides the module's tensors, which what is tried leaves as it is.
+        self._roots: list[Any] = [step, scheduler, optimiser, metrics, forward, loss, self.model]
+        traces = Traces([*self._loaders(), *self._roots])
+        # Tensors of all rows are in order, and nothing is drawn for them.
+        with nullcontext() if self._loaders() == [] else alone(), traces:
             ordered_parts = {part: in_order(part, data) for part, data in self._parts.items()}
         self._in_order = {part: data for part, (data, _) in ordered_parts.items()}
         #: Whether the loader draws other rows in every epoch: a silo then weighs all rows of its data set.
@@ -187,14 +194,8 @@ class Learner(_learner.Learner):
         self._two = False
         self._counted: Rows | None = None
         agreed = {tensor.name: tensor.shape for tensor in silo.layout} if silo is not None else {}
-        #: What the institution's code holds besides the module's tensors, which what is tried leaves as it is.
-        self._roots = [self.model, loss, forward, metrics]
-        traces = Traces(self._roots)
-        try:
-            with self._unread():
-                looked = self._look(shared, buffers)
-        finally:
-            traces.restore()
+        with traces:
+            looked = self._look(shared, buffers)
         self._moving = looked.moving
         self._names = names_of(self.model, shared, agreed, names, looked, self._given is not None)
         state, travels = state_of(self.model, self._moving), set(self._names.values())
@@ -221,32 +222,16 @@ class Learner(_learner.Learner):
         self._last: Arrays | None = None
         layer = {name: layers.get(mine.rpartition(".")[0]) for name, mine in self._names.items()}
         self._drawn = {name: in_layer(layer[name], mine in self._held.parameters(), state[mine]) for name, mine in self._names.items()}
-        drawing = [*traces.generators(), *generators(self._parts.values())]
-        self._generators = list({id(one): one for one in drawing}.values())
+        self._generators = traces.generators()
         if self._given is None:
-            try:
-                with alone(), self._unread():
-                    self._try()
-                    for part in ("validation", "test"):
-                        check_order(part, self._in_order[part], self._begin)
-            finally:
-                traces.restore()
+            with alone(), traces:
+                self._try()
+                for part in ("validation", "test"):
+                    check_order(part, self._in_order[part], self._begin)
 
     def _loaders(self) -> list[Any]:
         """Rows that are not tensors of all of them."""
         return [data for part, data in self._parts.items() if data is not None and not self._whole[part]]
-
-    @contextmanager
-    def _unread(self, always: bool = False) -> Iterator[None]:
-        """Puts back what loaders, samplers and data sets keep besides rows, such as a count of epochs or what they have
-        read: before the first training nobody has read rows in a plain loop. `always` also afterwards."""
-        loaders = self._loaders() if always or not self._begun else []
-        traces = Traces(loaders, most=FEW) if loaders else None
-        try:
-            yield
-        finally:
-            if traces is not None:
-                traces.restore()
 
     def _look(self, shared: Shared, buffers: Sequence[str]) -> Looked:
         """Which buffers stay and which travel, and the order of depth."""
@@ -392,7 +377,8 @@ class Learner(_learner.Learner):
 
     def rows(self) -> Rows:
         if self._counted is None:
-            with self._unread(always=True):
+            # A plain loop would not have counted.
+            with turn(), Traces(self._loaders()) if self._loaders() else nullcontext():
                 self._counted = Rows(**{part: count_of(data, self._count) for part, data in self._in_order.items()})
         return self._counted
 
@@ -567,16 +553,13 @@ class Learner(_learner.Learner):
     def _measuring(self, model: Arrays) -> Iterator[None]:
         """Loads a model to be measured; what it draws is the same every time. Before the first training, what this leaves
         behind in the module and around it is put back: a plain loop would not have measured yet."""
-        with turn(), seeded(0), torch.no_grad(), self._unread():
-            traces = None if self._begun else Traces(self._roots, without=[*self.model.parameters(), *self.model.buffers()])
-            try:
+        with turn(), seeded(0), torch.no_grad():
+            tensors = [*self.model.parameters(), *self.model.buffers()] if not self._begun else ()
+            with nullcontext() if self._begun else Traces([*self._loaders(), *self._roots], without=tensors):
                 self._asked(0)
                 self._set(model)
                 self.model.eval()
                 yield
-            finally:
-                if traces is not None:
-                    traces.restore()
 
     def evaluate(self, model: Arrays, split: Split, personal: Arrays) -> Mapping[str, float]:
         with self._measuring(model):
