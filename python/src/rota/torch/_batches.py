@@ -7,10 +7,13 @@ from typing import Any
 
 import torch
 
+from .._notes import note
 from ._types import Refused
 
 #: Keys under which dictionaries have the targets.
 TARGETS = ("labels", "label", "targets", "target", "y")
+#: What is said where a last batch of one row joins the one before.
+JOINED = "a last batch of one row joins the one before, because batch normalisation cannot train on one row"
 #: Types of rows that are picked in the shortest way.
 _PLAIN = {torch.float32, torch.float64, torch.int64, torch.uint8, torch.bool}
 
@@ -187,9 +190,9 @@ def _remade(like: Any, content: dict[str, Any]) -> Any:
         return content
 
 
-def last_joined(batches: Iterator[Any]) -> Iterator[Any]:
+def last_joined(batches: Iterator[Any], says: bool = True) -> Iterator[Any]:
     """The same batches, where a last one of one row joins the one before: batch normalisation takes
-    mean and variance of the rows of a batch."""
+    mean and variance of the rows of a batch. A note `says` so."""
     held: list[Any] = []
     for batch in batches:
         if len(held) == 2:
@@ -198,6 +201,8 @@ def last_joined(batches: Iterator[Any]) -> Iterator[Any]:
     if len(held) == 2 and rows_of_batch(held[1]) == 1:
         try:
             held = [joined(*held)]
+            if says:
+                note(JOINED)
         except Exception as error:
             raise Refused(
                 "the last batch has one row, which batch normalisation cannot train on, and it cannot join the "

@@ -22,7 +22,7 @@ from .._shelf import Kept, Shelf
 from .._tensors import Arrays
 from .._traces import Traces
 from .._turn import alone, seed_torch, seeded, turn
-from ._batches import last_joined, leaves, moved, picker, rows_of_batch
+from ._batches import JOINED, last_joined, leaves, moved, picker, rows_of_batch
 from ._checks import check_kinds, check_module, check_private, check_shapes, differences, notes
 from ._constants import UnknownBuffer, same
 from ._depth import looks_like_norm, norms_of
@@ -191,7 +191,8 @@ class Learner(_learner.Learner):
         self._loss, self._known = loss, known(loss) if loss is not None else None
         self._by_class = has_classes(loss)
         self._pass = Pass(self.model, forward, self._known, loss is None)
-        self._two = False
+        #: Whether a training fails with one row, where that is known.
+        self._two: bool | None = None
         self._counted: Rows | None = None
         agreed = {tensor.name: tensor.shape for tensor in silo.layout} if silo is not None else {}
         with traces:
@@ -417,15 +418,16 @@ class Learner(_learner.Learner):
         chosen = [places] if 0 < count <= size else list(places.split(size)) if count else []  # type: ignore[no-untyped-call, unused-ignore]
         if order is not None and len(chosen) > 1 and len(chosen[-1]) == 1 and self._joins():
             chosen[-2:] = [torch.cat(chosen[-2:])]
+            note(JOINED)
         of = picker(rows)
         for some in chosen:
             yield of(some)
 
     def _joins(self) -> bool:
         """Whether a last batch of one row joins the one before: batch normalisation takes mean and
-        variance of the rows of a batch."""
+        variance of the rows of a batch, and one image has enough numbers for them."""
         norms = (module for module in self.model.modules() if isinstance(module, _BATCH_NORMS))
-        return self._two or any(module.training for module in norms)
+        return any(module.training for module in norms) if self._two is None else self._two
 
     # Training and measuring.
 
@@ -569,7 +571,7 @@ class Learner(_learner.Learner):
         """What is measured of the module on a part, batch by batch."""
         measuring = Measuring(self._loss, self._known, self._metrics, self._classes, self._expected(split))
         for batch in self._batches(split, 512, None):
-            measuring.add(self._passed(batch))
+            measuring.add(self._passed(batch), rows_of_batch(batch))
         return measuring
 
     def outputs(self, model: Arrays, split: Split, personal: Arrays) -> Outputs:

@@ -9,6 +9,7 @@ from typing import Any
 import torch
 
 from .._learner import Outputs, check_finite, numbers
+from .._notes import note
 from ._forward import Passed
 from ._losses import Known
 from ._types import Loss, Metrics, Refused, wide
@@ -74,7 +75,7 @@ class Measuring:
 
     A loss of PyTorch, and one that the model computes itself, is the mean over all rows (or over all
     targets that count) of those of the batches. A loss of the learner's own is computed on all outputs
-    at once, where their shapes allow it: it need not be a mean over rows.
+    at once, where their shapes allow it and each row has one: it need not be a mean over rows.
     """
 
     def __init__(
@@ -84,7 +85,11 @@ class Measuring:
         self._loss, self._known, self._metrics, self._classes = loss, known, metrics, classes
         self._total = self._count = self._rows = 0.0
         self._right = self._told = 0
-        self._all = metrics is not None or (loss is not None and known is None)
+        self._own = loss is not None and known is None
+        self._all = metrics is not None or self._own
+        #: Batches so far; whether each had as many outputs as rows; and the first that had more or fewer than targets.
+        self._batches, self._by_row = 0, True
+        self._uneven: tuple[int, int] | None = None
         self._outputs, self._targets = Gathered(rows), Gathered(rows)
 
     @property
@@ -92,8 +97,9 @@ class Measuring:
         """How many rows were added."""
         return int(self._rows)
 
-    def add(self, passed: Passed) -> None:
-        """Adds a batch."""
+    def add(self, passed: Passed, rows: int | None = None) -> None:
+        """Adds a batch, of so many rows where that is known."""
+        self._batches += 1
         count = counts(self._loss, self._known, self._classes(), passed)
         self._rows += passed.rows
         # A batch without a target that counts has no mean.
@@ -111,6 +117,9 @@ class Measuring:
             both = (passed.outputs, passed.targets)
             tensors = all(isinstance(one, torch.Tensor) and one.ndim > 0 for one in both)
             if tensors:
+                both_rows = len(passed.outputs), len(passed.targets)
+                self._by_row = self._by_row and rows in (None, both_rows[0])
+                self._uneven = self._uneven or (both_rows if both_rows[0] != both_rows[1] else None)
                 self._outputs.add(passed.outputs)
                 self._targets.add(passed.targets)
             self._all = tensors and self._outputs.alike and self._targets.alike
@@ -124,7 +133,13 @@ class Measuring:
         alike = self._all
         if alike:
             outputs, targets = self._outputs.all(), self._targets.all()
-            if self._loss is not None and self._known is None:
+            if self._own and self._batches > 1 and (self._uneven or not self._by_row):
+                # Views of rows, say, lie side by side in a batch, and would not in all batches one after another.
+                note(
+                    "outputs are more or fewer than the rows of a batch: the loss is measured batch by batch, and their mean "
+                    "by rows is taken; one that depends on how many rows it sees depends on the size of batches"
+                )
+            elif self._own:
                 mean = float(self._loss(outputs.to(device), targets.to(device)))
         found = {"loss": mean}
         if self._told:
@@ -134,6 +149,12 @@ class Measuring:
                 raise ValueError(
                     "`metrics` takes the outputs of all rows as one tensor, and those of different batches have "
                     "different shapes: leave it out, or pad all rows to one length"
+                )
+            if self._uneven and self._batches > 1:
+                raise Refused(
+                    f"`metrics` takes outputs and targets of all rows, and a batch has {self._uneven[0]} outputs for "
+                    f"{self._uneven[1]} targets: they would not lie side by side; leave it out, or let `forward` return one "
+                    "output for each target"
                 )
             found |= _own(self._metrics, outputs, targets) if first is None else _tried(self._metrics, outputs, targets, first)
         return found

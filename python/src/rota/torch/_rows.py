@@ -167,7 +167,7 @@ def first_of(part: str, data: Any) -> Any:
         count = len(next(leaves(data)))
         return picked(data, torch.arange(min(count, 32))) if count else None
     # A last batch of one row may have joined the one before.
-    batch = next(last_joined(itertools.islice(iter(data), 3)), None)
+    batch = next(last_joined(itertools.islice(iter(data), 3), says=False), None)
     rows, size = rows_of_batch(batch), getattr(data, "batch_size", None)
     if rows is not None and isinstance(size, int) and isinstance(getattr(data, "dataset", None), torch.utils.data.Dataset):
         # One more may have joined it.

@@ -112,11 +112,12 @@ class Trial:
                         "not travel with the model: keep it as 32-bit floats"
                     )
 
-    def needs_two(self, batch: Any, still: Sequence[nn.Module]) -> bool:
-        """Whether a training fails with one row, as batch normalisation does that is not a module."""
+    def needs_two(self, batch: Any, still: Sequence[nn.Module]) -> bool | None:
+        """Whether a training fails with one row, as that of batch normalisation may; `None` where no row can be taken
+        from the batch."""
         rows = rows_of_batch(batch)
         if rows is None or not all(isinstance(one, torch.Tensor) and one.ndim and len(one) == rows for one in leaves(batch)):
-            return False
+            return None
         with unchanged(self._model), torch.no_grad():
             self._model.train()
             for module in still:
