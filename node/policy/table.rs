@@ -47,7 +47,7 @@ pub(crate) struct PolicyTable {
     #[serde(rename = "allowed-peers")]
     pub(crate) peers: Option<Vec<String>>,
     /// Fewest training rows of this institution with which the node takes part, by default 20 where there is
-    /// a table [policy]. Who sees that it refuses learns that there are fewer. With noise the rows that it has
+    /// a table `[policy]`. Who sees that it refuses learns that there are fewer. With noise the rows that it has
     /// declared count, and `rota check` says where it has fewer.
     #[serde(default = "fewest_rows")]
     #[serde(rename = "min-rows")]

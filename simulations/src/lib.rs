@@ -3,10 +3,10 @@
 //!
 //! There are three simulators:
 //!
-//! - [`federate`] runs a [`Scenario`] with real silos: actors, models and strategies over a simulated
+//! - [`federate()`] runs a [`Scenario`] with real silos: actors, models and strategies over a simulated
 //!   network, disk and pool. It plays the scripted faults (kills, network splits, Byzantine members), and
 //!   returns a [`RunRecord`]: what every silo noticed, its traffic, its stops.
-//! - With [`Surrounding::Direct`] [`federate`] calls the same silos' functions in one loop, without
+//! - With [`Surrounding::Direct`] [`federate()`] calls the same silos' functions in one loop, without
 //!   messages, leads and votes: for those who study learning. The outcomes are the same, to the bit.
 //! - [`bare::run`] runs the protocol's state machines alone, with faults drawn from a seed, for
 //!   thousands of federations a minute.

@@ -1,7 +1,7 @@
 //! Reports of a finished federation, as text for a terminal and as an HTML page.
 //!
 //! Both are made from a [`Story`]: [`terminal::write`] writes text of at most a hundred columns,
-//! [`page`] gives one HTML file that loads nothing and runs no script. Each section of the page has
+//! [`page()`] gives one HTML file that loads nothing and runs no script. Each section of the page has
 //! a file here, which takes the story and returns HTML. [`leads_svg`] draws who led when, and [`diagram`] a
 //! topology of silos, as SVG files of their own.
 

@@ -10,7 +10,7 @@ pub(super) const MODEL: &str = "logistic";
 
 /// Settings of a release in rounds with noise.
 pub(super) struct ReleaseSettings {
-    /// Its name, as in `mechanism` of [privacy].
+    /// Its name, as in `mechanism` of `[privacy]`.
     pub(super) name: &'static str,
     rounds: i64,
     /// Further keys of `[privacy]`.
