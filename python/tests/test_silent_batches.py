@@ -57,7 +57,7 @@ class ByFunction(nn.Module):
         self.dense = nn.Linear(4, 3)
 
     def forward(self, rows):
-        return F.batch_norm(self.dense(rows), None, None, training=self.training)
+        return F.batch_norm(self.dense(rows), None, None, training=True)
 
 
 LAST = {

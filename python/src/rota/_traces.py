@@ -77,7 +77,8 @@ class Traces:
 
     def _keep(self, one: Any) -> None:
         if moves(one):
-            self._moving.append(one)
+            if not isinstance(one, types.MethodWrapperType):
+                self._moving.append(one)
         elif (places := _places_of(one)) is not None:
             self._places.append(places)
         else:
@@ -111,7 +112,7 @@ class Traces:
         left += [name for name, changed in self._watched if changed()]
         for name in left:
             note(
-                f"one batch was tried before the first round, which moved {name}: that cannot be put back, and a plain loop "
+                f"one batch was tried before the first round, which changed {name}: that cannot be put back, and a plain loop "
                 "would find it as it was; make it anew where a training begins, or keep its state in attributes"
             )
 
@@ -315,9 +316,11 @@ def _cache(one: Any) -> Undo:
     before = one.cache_info()
 
     def undo() -> None:
+        nonlocal before
         if one.cache_info().misses != before.misses:
             one.cache_clear()
-            if before.currsize:
+            held, before = before.currsize, one.cache_info()
+            if held:
                 note(f"{_named(one)} was filled before the first round, and is empty again: what it held is computed anew")
 
     return undo
@@ -345,7 +348,7 @@ def _table(one: Any) -> Undo | None:
 
     def undo() -> None:
         if not (one.equals(copy) and one.index.equals(copy.index)):
-            one._update_inplace(copy)
+            one._update_inplace(copy.copy())
 
     return undo
 
