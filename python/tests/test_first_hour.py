@@ -19,7 +19,7 @@ BLOCKS = re.findall(r"```python\n(.*?)```", HOUR, re.DOTALL)
 def test_the_first_hour_runs_as_one_script(tmp_path, monkeypatch):
     pytest.importorskip("torch")
     script = tmp_path / "hour.py"
-    script.write_text("".join(BLOCKS) + "print(summary)\nprint(found)\nprint(comparison)\nprint(min(comparison._rows(), key=lambda row: row['silos'])['strategy'])\n")
+    script.write_text("".join(BLOCKS) + "print(summary)\nprint(found)\nprint(comparison)\nprint(max(comparison._rows(), key=lambda row: row['silos'])['strategy'])\n")
     monkeypatch.setenv("ROTA_BIN", rota.binary())
     found = subprocess.run([sys.executable, script], cwd=tmp_path, capture_output=True, text=True, timeout=300)
     assert found.returncode == 0, found.stderr

@@ -223,7 +223,7 @@ def test_workers_of_a_data_loader_do_not_touch_the_protocol(tmp_path):
 
 
 def test_modules_that_are_not_the_agreed_model_are_refused():
-    with pytest.raises(ValueError, match="give `names`"):
+    with pytest.raises(ValueError, match=r"other shapes: weight \(2, 3\), agreed \(2, 4\)"):
         rota.torch.match(nn.Linear(3, 2), {"weight": (2, 4), "bias": (2,)})
 
 
