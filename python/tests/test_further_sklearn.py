@@ -154,7 +154,9 @@ STEPS = {
 def stepped(estimator, y, weights, epochs, rate=0.1, seed=7):
     """The same steps by hand."""
     estimator, order = clone(estimator), np.random.default_rng(seed)
-    own = {"random_state": seed, "eta0": rate, "learning_rate": "constant"}
+    # That of a perceptron is 0 by default, and stays.
+    kept = estimator.get_params().get("random_state")
+    own = {"random_state": seed if kept is None else kept, "eta0": rate, "learning_rate": "constant"}
     estimator.set_params(**{name: value for name, value in own.items() if name in estimator.get_params()})
     classes = {"classes": np.unique(y)} if is_classifier(estimator) else {}
     for _ in range(epochs):
