@@ -1,6 +1,7 @@
 //! Environment for tests: everything in memory, virtual time, a learner with a known optimum.
 #![allow(clippy::unwrap_used)]
 
+mod answering;
 mod hub;
 mod learner;
 mod records;
@@ -20,6 +21,7 @@ use protocol::{Epoch, Genesis, MemberIndex, ProtocolParameters, SecretKey, Time}
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
+pub(crate) use answering::with_answers;
 pub(crate) use hub::Hub;
 pub(crate) use learner::{learner, model, trained};
 pub(crate) use records::{adopted, applied};

@@ -4,14 +4,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use methods::learner::{
-    Answers, Capabilities, Job, Metrics, OpenedSums, OwnAnswer, QuadraticLearner, Split, Training,
-    Update, Watch,
-};
+use methods::LearnError;
+use methods::learner::{Answers, OpenedSums, OwnAnswer};
 use methods::strategy::{
     AnswerWords, QuestionRounds, QuestionState, QuestionsFirst, REFUSAL_RULES, answer_size,
 };
-use methods::{Layout, LearnError, Learner, Params};
 use privacy::masks::CHECKS;
 use protocol::privacy::threshold;
 use protocol::{Epoch, MemberIndex, ProtocolParameters};
@@ -28,15 +25,14 @@ use crate::{Blobs, SiloConfig};
 /// Rounds of the question.
 const ASKED: u64 = 3;
 
-/// A silo that answers with numbers of its own, which depend on the sum before.
-struct AnsweringSilo {
-    inner: QuadraticLearner,
+/// Answers with a silo's own numbers, which depend on the sum before.
+struct DependentNumbers {
     own: u64,
     /// The round of the question, from 0, from which on it refuses.
     refuses: usize,
 }
 
-impl AnsweringSilo {
+impl DependentNumbers {
     fn numbers(&self, opened: &[Vec<u64>]) -> Vec<u64> {
         let before = opened.last().map_or(1, |sum| sum[0]);
         // A count, a number as far as the grid reaches, and one below zero.
@@ -45,7 +41,7 @@ impl AnsweringSilo {
     }
 }
 
-impl Answers for AnsweringSilo {
+impl Answers for DependentNumbers {
     fn pseudonym(&self, _: usize) -> u64 {
         self.own * 1_000_003
     }
@@ -67,55 +63,6 @@ impl Answers for AnsweringSilo {
     ) -> Result<(), LearnError> {
         (0..self.own * 100).for_each(|row| each(&[1.0, f64::from(row % 2 == 0), -0.5]));
         Ok(())
-    }
-}
-
-impl Learner for AnsweringSilo {
-    fn layout(&self) -> Arc<Layout> {
-        self.inner.layout()
-    }
-
-    fn initial(&self, seed: u64) -> Params {
-        self.inner.initial(seed)
-    }
-
-    fn initial_personal(&self, seed: u64) -> Params {
-        self.inner.initial_personal(seed)
-    }
-
-    fn train(
-        &self,
-        start: &Params,
-        personal: &Params,
-        training: &Training,
-        seed: u64,
-        progress: &mut Watch<'_>,
-    ) -> Result<Update, LearnError> {
-        self.inner.train(start, personal, training, seed, progress)
-    }
-
-    fn learn(&self, job: Job<'_>, progress: &mut Watch<'_>) -> Result<Update, LearnError> {
-        self.inner.learn(job, progress)
-    }
-
-    fn evaluate(
-        &self,
-        model: &Params,
-        personal: &Params,
-        split: Split,
-    ) -> Result<Metrics, LearnError> {
-        self.inner.evaluate(model, personal, split)
-    }
-
-    fn samples(&self) -> u64 {
-        self.inner.samples()
-    }
-
-    fn capabilities(&self) -> Capabilities<'_> {
-        Capabilities {
-            answers: Some(self),
-            ..self.inner.capabilities()
-        }
     }
 }
 
@@ -148,11 +95,11 @@ fn answering(config: &mut SiloConfig, refuses: usize, noised: bool) {
     let me = config.member.me.0;
     let question: Arc<dyn QuestionRounds> = Arc::new(ThreeNumbers { noised });
     config.strategy = Arc::new(QuestionsFirst::new(strategy(), vec![question], ROUNDS));
-    config.learner = Arc::new(AnsweringSilo {
-        inner: learner(f64::from(me)),
+    let numbers = DependentNumbers {
         own: u64::from(me) + 1,
         refuses,
-    });
+    };
+    config.learner = with_answers(f64::from(me), numbers);
 }
 
 /// Knowledge of silos about the question in the end, their models after learning, and what they keep. The fourth one refuses

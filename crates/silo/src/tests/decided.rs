@@ -4,13 +4,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use methods::learner::{
-    Answers, Capabilities, Metrics, OpenedSums, OwnAnswer, QuadraticLearner, Split, Training,
-    Update, Watch,
-};
+use methods::LearnError;
+use methods::learner::{Answers, OpenedSums, OwnAnswer};
 use methods::serving::{NotTogether, TogetherRounds, TogetherStage};
 use methods::strategy::{LAST_QUESTION, QuestionState, QuestionsFirst};
-use methods::{Layout, LearnError, Learner, Params};
 use protocol::ProtocolParameters;
 use tokio::time::sleep;
 
@@ -40,7 +37,6 @@ const NEVER: usize = usize::MAX;
 
 /// A silo that compares for so many rounds of waiting.
 struct ComparingSilo {
-    inner: QuadraticLearner,
     own: u64,
     compares: usize,
 }
@@ -79,60 +75,15 @@ impl Answers for ComparingSilo {
     }
 }
 
-impl Learner for ComparingSilo {
-    fn inner(&self) -> Option<&dyn Learner> {
-        Some(&self.inner)
-    }
-
-    fn layout(&self) -> Arc<Layout> {
-        self.inner.layout()
-    }
-
-    fn initial(&self, seed: u64) -> Params {
-        self.inner.initial(seed)
-    }
-
-    fn train(
-        &self,
-        start: &Params,
-        personal: &Params,
-        training: &Training,
-        seed: u64,
-        progress: &mut Watch<'_>,
-    ) -> Result<Update, LearnError> {
-        self.inner.train(start, personal, training, seed, progress)
-    }
-
-    fn evaluate(
-        &self,
-        model: &Params,
-        personal: &Params,
-        split: Split,
-    ) -> Result<Metrics, LearnError> {
-        self.inner.evaluate(model, personal, split)
-    }
-
-    fn samples(&self) -> u64 {
-        self.inner.samples()
-    }
-
-    fn capabilities(&self) -> Capabilities<'_> {
-        Capabilities {
-            answers: Some(self),
-            ..self.inner.capabilities()
-        }
-    }
-}
-
 fn comparing(config: &mut SiloConfig, compares: usize) {
     let me = config.member.me.0;
     let learning = QuestionsFirst::new(strategy(), Vec::new(), ROUNDS);
     config.strategy = Arc::new(learning.and_at_last(Arc::new(TOGETHER)));
-    config.learner = Arc::new(ComparingSilo {
-        inner: learner(f64::from(me)),
+    let silo = ComparingSilo {
         own: u64::from(me) + 1,
         compares,
-    });
+    };
+    config.learner = with_answers(f64::from(me), silo);
 }
 
 /// The death of a silo once it has adopted a round, and for how long it is away; `None` for good.
