@@ -166,18 +166,14 @@ impl Strategy for FoundGroups {
         participant: Participant<'_>,
         progress: &mut Watch<'_>,
     ) -> Result<(u32, Update), LearnError> {
-        if self.rounds.phase(state, round) == AutoPhase::Keep {
-            let start = participant.start(state)?;
-            if fits_alone(state, participant.coalition) {
-                // As with CS-RCFL: steps without a ridge would undo the one that its own folds chose.
-                let fit = self.rounds.fit.of(&plan.task, participant.learner);
-                let update = fit.update(participant, start, progress)?;
-                return Ok((participant.coalition, update));
-            }
+        let keeps = self.rounds.phase(state, round) == AutoPhase::Keep;
+        if keeps && !fits_alone(state, participant.coalition) {
             // Groups that are fixed train as HCCT's do. The mean of exact fits is not the fit to all rows.
+            let start = participant.start(state)?;
             let update = participant.carry_out(&plan.task, start, progress)?;
             return Ok((participant.coalition, update));
         }
+        // A silo that is alone goes on as with CS-RCFL: steps without a ridge would undo the one that its folds chose.
         // Losses are plain, whatever radius the silo has for other methods.
         let radius = &OwnRadius::default();
         let participant = Participant {
