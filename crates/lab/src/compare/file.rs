@@ -12,7 +12,7 @@ use super::error::ExperimentError;
 pub(super) const FORMAT: u32 = 1;
 /// Default number of seeds.
 const SEEDS: usize = 5;
-/// Number of times that the search of a scenario's settings goes beyond its end.
+/// Default number of times that the search of settings goes beyond its end.
 const WIDEN: usize = 2;
 
 /// Settings of one run, by key.
@@ -147,7 +147,7 @@ pub struct Tune {
     pub points: usize,
     /// How often the search goes beyond its end: where the best round is the last one, the rounds are doubled,
     /// and where a chosen setting is the smallest or largest that was tried, the next one is tried, too. 0:
-    /// never. Default: 0, and 2 where a scenario is compared.
+    /// never. Default: 2.
     pub widen: usize,
     /// Share of the rows that are held out for the choice.
     #[schemars(range(min = 0), extend("exclusiveMaximum" = 1))]
@@ -166,7 +166,7 @@ impl Default for Tune {
         Self {
             grid: BTreeMap::new(),
             points: 6,
-            widen: 0,
+            widen: WIDEN,
             validation: 0.2,
             again: true,
             every_seed: true,
@@ -197,10 +197,7 @@ pub(super) fn of_scenario_table(mut scenario: Table) -> Result<ExperimentFile, E
         rate.as_float()
             .or(rate.as_integer().map(|rate| rate as f64))
     });
-    let mut tune = Tune {
-        widen: WIDEN,
-        ..Tune::default()
-    };
+    let mut tune = Tune::default();
     if let Some(rate) = rate {
         let around = [rate, rate / 3.0, rate * 3.0].map(Value::Float).to_vec();
         tune.grid.insert("training.optimiser.rate".into(), around);

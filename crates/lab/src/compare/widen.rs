@@ -275,7 +275,7 @@ mod tests {
         let text = text
             .replace("[0.02, 0.005]", "[0.001, 0.002]")
             .replace("seeds = 2", "seeds = 2\nserved = false")
-            .replace("[tune]", &format!("[tune]\n{tune}"));
+            .replace("widen = 0", tune);
         let text = format!("{text}\n[[strategy]]\nname = \"fedavg\"\nweight = \"equal\"\n");
         let choices = Choices {
             widen: Some(widen),
@@ -316,8 +316,9 @@ mod tests {
     }
 
     #[test]
-    fn a_scenario_is_widened_unless_it_is_quick() {
+    fn a_comparison_is_widened_unless_it_is_quick() {
         let scenario = include_str!("../../../../simulations/scenarios/diabetes.toml");
+        let silent = SMALL.replace("widen = 0", "");
         let widen = |text: &str, quick: bool, widen: Option<usize>| {
             let choices = Choices {
                 quick,
@@ -327,11 +328,13 @@ mod tests {
             let experiment = Experiment::parse("x.toml", text, Path::new(""), &choices);
             experiment.unwrap().tune.widen
         };
-        assert_eq!(widen(scenario, false, None), 2);
-        assert_eq!(
-            (widen(scenario, true, None), widen(scenario, true, Some(3))),
-            (0, 3)
-        );
+        for text in [scenario, &silent] {
+            assert_eq!(widen(text, false, None), 2);
+            assert_eq!(
+                (widen(text, true, None), widen(text, true, Some(3))),
+                (0, 3)
+            );
+        }
         assert_eq!(
             (widen(SMALL, false, None), widen(SMALL, false, Some(1))),
             (0, 1)

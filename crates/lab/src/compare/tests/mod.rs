@@ -31,6 +31,7 @@ optimiser = { name = "sgd", rate = 0.02 }
 
 [tune]
 points = 2
+widen = 0
 grid = { "training.optimiser.rate" = [0.02, 0.005] }
 
 [quick]
@@ -467,6 +468,7 @@ optimiser = { name = "sgd", rate = 0.1 }
 
 [tune]
 points = 1
+widen = 0
 
 [[strategy]]
 label = "mean"
