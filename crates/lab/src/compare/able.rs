@@ -1,4 +1,4 @@
-//! Refusals of an experiment: programs that cannot carry out a strategy, before the first run, and wrong settings.
+//! Refusals of an experiment: what silos cannot carry out, before the first run, and wrong settings.
 
 use std::sync::Arc;
 
@@ -26,25 +26,56 @@ impl Experiment {
         for variant in &self.variants {
             for entry in self.entries.iter().filter(|entry| !entry.is_reference()) {
                 let scenario = self.scenario(variant, entry, &self.points(entry)[0], 0)?;
-                if scenario.learner.is_none() {
-                    continue;
-                }
-                let study = study(&scenario).map_err(|error| self.of_data(error))?;
-                let members = participation(&scenario, &study)?.study.silos;
-                // Options that do not go together are the strategy's failure, not the program's.
-                let Ok(strategy) = build(&scenario.strategy, members.len()) else {
-                    continue;
-                };
-                let radius = OwnRadius::from(scenario.protocol.radius.clone());
-                for silo in members {
-                    if let Err(EquipError::Missing(lack)) = equip(&*strategy, silo.learner, &radius)
-                    {
-                        return Err(self.refused(variant, entry, lack.to_string()));
-                    }
+                if scenario.learner.is_some()
+                    && let Some(EquipError::Missing(lack)) = self.lack(&scenario, study)?
+                {
+                    return Err(self.refused(variant, entry, lack.to_string()));
                 }
             }
         }
         Ok(())
+    }
+
+    /// Leaves out strategies that the models of tables do not allow, but for the first. The silos come from `study`.
+    ///
+    /// # Errors
+    /// As [`check_programs`](Self::check_programs).
+    pub(super) fn leave_out_unable(
+        &mut self,
+        study: &dyn Fn(&Scenario) -> Result<Arc<Study>, DataError>,
+    ) -> Result<(), ExperimentError> {
+        let mut unable = Vec::new();
+        let variant = &self.variants[0];
+        for entry in self
+            .entries
+            .iter()
+            .filter(|entry| !entry.is_reference())
+            .skip(1)
+        {
+            let scenario = self.scenario(variant, entry, &self.points(entry)[0], 0)?;
+            if scenario.learner.is_none() && self.lack(&scenario, study)?.is_some() {
+                unable.push(entry.label.clone());
+            }
+        }
+        self.entries.retain(|entry| !unable.contains(&entry.label));
+        Ok(())
+    }
+
+    /// Returns what the first silo that cannot carry out the strategy of a scenario lacks.
+    fn lack(
+        &self,
+        scenario: &Scenario,
+        study: &dyn Fn(&Scenario) -> Result<Arc<Study>, DataError>,
+    ) -> Result<Option<EquipError>, ExperimentError> {
+        // Options that do not go together are the strategy's failure, not the silo's.
+        let study = study(scenario).map_err(|error| self.of_data(error))?;
+        let members = participation(scenario, &study)?.study.silos;
+        let Ok(strategy) = build(&scenario.strategy, members.len()) else {
+            return Ok(None);
+        };
+        let radius = OwnRadius::from(scenario.protocol.radius.clone());
+        let mut each = members.into_iter();
+        Ok(each.find_map(|silo| equip(&*strategy, silo.learner, &radius).err()))
     }
 
     /// The error of settings of a strategy.

@@ -146,6 +146,9 @@ pub(super) struct UnitResult {
     /// The chosen round, and the one that is best on test rows.
     pub(super) round: u64,
     pub(super) best_round: u64,
+    /// True where the federation ended by itself, which is then the chosen round.
+    #[serde(default)]
+    pub(super) ended: bool,
     /// Trainings of single silos that the choice took, and that the result took.
     pub(super) trainings: (u64, u64),
     pub(super) curve: Vec<StoredPoint>,
@@ -184,6 +187,7 @@ impl UnitResult {
             near: None,
             round: 0,
             best_round: 0,
+            ended: false,
             trainings: (0, 0),
             curve: Vec::new(),
             silos: Vec::new(),
@@ -239,6 +243,7 @@ impl UnitResult {
         };
         self.subgroups = trial.subgroups().to_vec();
         self.round = round.unwrap_or(last).min(last);
+        self.ended = trial.ended();
         let honest = trial.honest();
         let chosen: Vec<Option<MeasuredModel>> = (0..trial.names().len())
             .map(|place| {

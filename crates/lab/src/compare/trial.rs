@@ -221,6 +221,17 @@ impl TrainedFederation {
         }
     }
 
+    /// True where the federation ended by itself: what it learned is what it ended with, whatever the rounds before
+    /// were like.
+    pub(super) fn ended(&self) -> bool {
+        let TrialModels::Federated(federated) = &self.models else {
+            return false;
+        };
+        let strategy = &federated.federation.members[0].strategy;
+        let last = self.rounds().pop().and_then(|last| self.state(last));
+        last.is_some_and(|state| strategy.ends(state))
+    }
+
     /// Bytes that all members sent up to the end of a round.
     pub(super) fn bytes(&self, round: u64) -> u64 {
         let TrialModels::Federated(federated) = &self.models else {

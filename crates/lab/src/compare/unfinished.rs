@@ -70,7 +70,7 @@ fn tried<'a>(one: &'a UnitResult, results: &[&'a UnitResult]) -> std::slice::Ite
 }
 
 /// Returns whether the best round is the last one, and more rounds may be better. What is fitted at once, and sends
-/// nothing, has one round.
+/// nothing, has one round; what ended by itself needs no more.
 fn ends_at_last(one: &UnitResult, results: &[&UnitResult]) -> bool {
     let Some(last) = one.curve.last() else {
         return false;
@@ -78,7 +78,7 @@ fn ends_at_last(one: &UnitResult, results: &[&UnitResult]) -> bool {
     let at_once = one.curve.len() == 1 && last.bytes == 0;
     let tried = tried(one, results).filter(|tried| tried.value.is_some());
     let longer = tried_longer(&one.point, tried.map(|tried| &tried.point));
-    last.round == one.round && !at_once && !longer
+    last.round == one.round && !at_once && !longer && !one.ended
 }
 
 /// That silos could not tune the model that they make alone, as a clause.
@@ -180,6 +180,10 @@ mod tests {
         let mut fitted = seed(&rates, 0.2, 40);
         fitted.curve[0].bytes = 0;
         assert_eq!(of(&[fitted]), [""; 0]);
+        // A federation that ends by itself needs no more rounds.
+        let mut ended = seed(&rates, 0.2, 40);
+        ended.ended = true;
+        assert_eq!(of(&[ended]), [""; 0]);
         // Where nothing was chosen, nothing was left unfinished by a choice.
         let mut fixed = seed(&rates, 0.4, 40);
         fixed.near = None;

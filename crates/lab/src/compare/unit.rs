@@ -165,7 +165,7 @@ impl Runs<'_> {
                 return Ok(None);
             };
             let validation = (!tune.again).then_some(tune.validation);
-            return Ok(Some((scenario(&point, validation)?, Some(round), None)));
+            return Ok(Some((scenario(&point, validation)?, round, None)));
         }
         self.can_choose(&first)?;
         let mut best: Option<UnitAttempt> = None;
@@ -194,14 +194,11 @@ impl Runs<'_> {
         };
         result.point = as_json(&point);
         result.near = Some(best.near);
+        let round = (!trial.ended()).then_some(best.round);
         Ok(Some(if tune.again {
-            (scenario(&point, None)?, Some(best.round), None)
+            (scenario(&point, None)?, round, None)
         } else {
-            (
-                scenario(&point, Some(tune.validation))?,
-                Some(best.round),
-                Some(trial),
-            )
+            (scenario(&point, Some(tune.validation))?, round, Some(trial))
         }))
     }
 
@@ -234,7 +231,7 @@ impl Runs<'_> {
     ) -> Vec<RunSettings> {
         let experiment = self.experiment;
         let own = as_json(&best.point);
-        let last = best.trial.rounds().last() == Some(&best.best.round);
+        let last = best.trial.rounds().last() == Some(&best.best.round) && !best.trial.ended();
         let longer = experiment.longer(variant, entry, &best.point);
         let edges = Edge::all(tried.iter().map(|one| &one.point)).into_iter();
         let beyond = edges
@@ -245,13 +242,13 @@ impl Runs<'_> {
         wider
     }
 
-    /// The settings and the round that the first seed chose for all; `None` where no settings gave it a
-    /// model.
+    /// The settings and the round that the first seed chose for all, where it does not end by itself; `None` where no
+    /// settings gave it a model.
     fn chosen_first(
         &self,
         unit: &ExperimentUnit,
         result: &mut UnitResult,
-    ) -> Result<Option<(RunSettings, u64)>, RunError> {
+    ) -> Result<Option<(RunSettings, Option<u64>)>, RunError> {
         let first = ExperimentUnit {
             seed: 0,
             ..unit.clone()
@@ -263,7 +260,7 @@ impl Runs<'_> {
         }
         let point = as_settings(&first.point);
         (result.point, result.near) = (first.point, first.near);
-        Ok(Some((point, first.round)))
+        Ok(Some((point, (!first.ended).then_some(first.round))))
     }
 
     /// Trains with settings, and notes how good their best round is on validation rows; `None` where none
@@ -362,11 +359,16 @@ struct Best {
     near: u64,
 }
 
-/// The round with the best mean over the honest members' rows. Rounds without a finite mean are left out.
+/// The round with the best mean over the honest members' rows, or the last one of a federation that ended by itself.
+/// Rounds without a finite mean are left out.
 fn best_round(trial: &TrainedFederation, metric: MetricName, split: Split) -> Option<Best> {
     let mut all: Vec<(u64, f64)> = Vec::new();
     let honest = trial.honest();
-    for round in trial.rounds() {
+    let mut rounds = trial.rounds();
+    if trial.ended() {
+        rounds.drain(..rounds.len() - 1);
+    }
+    for round in rounds {
         let (mut sum, mut rows) = (0.0, 0.0);
         for place in (0..trial.members()).filter(|&place| honest[place]) {
             if let Some((samples, values)) = trial.evaluate(place, round, split) {

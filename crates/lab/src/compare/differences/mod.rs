@@ -351,6 +351,6 @@ fn over_seeds(each: &[Option<impl Borrow<DrawnDifference>>]) -> Option<Interval>
 }
 
 #[cfg(test)]
-mod coverage;
+pub(super) mod coverage;
 #[cfg(test)]
 mod tests;

@@ -9,6 +9,7 @@ use simulations::lies;
 use super::*;
 
 mod built_in;
+mod ended;
 
 pub(super) const SMALL: &str = r#"
 name = "small"

@@ -45,7 +45,7 @@ enum Errors {
 }
 
 /// A normal number (Box & Muller 1958).
-fn normal(random: &mut Random) -> f64 {
+pub(in crate::compare) fn normal(random: &mut Random) -> f64 {
     let (u, v) = (1.0 - random.uniform(), random.uniform());
     libm::sqrt(-2.0 * libm::log(u)) * libm::cos(std::f64::consts::TAU * v)
 }

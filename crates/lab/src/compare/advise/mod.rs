@@ -7,6 +7,7 @@
 
 use std::collections::BTreeSet;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use methods::strategy::{Names, build};
@@ -26,11 +27,13 @@ use super::row_draws::SharedDraws;
 use super::run::{CompareOptions, run_units};
 use super::steps::{STEPS, StepTime};
 use crate::statistic::{BY_CHANCE, Interval};
+use simulations::scenario::Scenario;
 
 /// Strategies that are tried beside the scenario's own and the references, the simplest first, each
-/// with an option.
+/// with an option. Those that the model does not allow are left out.
 const CANDIDATES: &[(&str, Option<(&str, &str)>)] = &[
     ("ditto", None),
+    ("hierarchical", None),
     ("hcct", Some(("groups", "auto"))),
     ("cs-rcfl", Some(("coalitions", "auto"))),
 ];
@@ -153,8 +156,9 @@ pub fn advise(
         data: data.map(Path::to_owned),
         ..CompareOptions::default()
     };
-    // The first step is run to learn how long the others take.
     let began = Instant::now();
+    experiment.leave_out_unable(&|scenario: &Scenario| scenario.study(data).map(Arc::new))?;
+    // The first step is run to learn how long the others take.
     let until = Some(began + budget);
     (experiment.seeds, experiment.tune.points) = STEPS[0];
     let mut results = run_units(&experiment, options(), until, &mut progress)?;
@@ -397,98 +401,4 @@ fn experiment_members(results: &[UnitResult]) -> usize {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// A gain in this many seeds, with an interval or the reason why there is none.
-    fn gain(seeds: usize, interval: Result<(f64, f64), NoInterval>) -> MeanDifference {
-        let wide = |(low, high)| Interval {
-            by: (low + high) / 2.0,
-            low,
-            high,
-        };
-        MeanDifference {
-            per_silo: interval.ok().map(wide),
-            per_row: None,
-            seeds,
-            no_interval: interval.err(),
-            wins: 0,
-            ties: 0,
-            losses: 0,
-            losers: Vec::new(),
-        }
-    }
-
-    #[test]
-    fn what_has_no_interval_or_no_fair_reference_is_not_known() {
-        let of = |seeds, interval, untuned| verdict(Some(&gain(seeds, interval)), untuned);
-        let not_known = |why| AdviceVerdict::NotKnown { why, minutes: None };
-        let better = Ok((0.1, 0.3));
-        assert_eq!(of(3, better, None), AdviceVerdict::Together);
-        assert_eq!(of(3, Ok((-0.1, 0.3)), None), AdviceVerdict::Alone);
-        for reason in [NoInterval::RareClass, NoInterval::NotMeasured] {
-            let expected = not_known(WhyNotKnown::NoInterval(reason));
-            assert_eq!(of(3, Err(reason), None), expected);
-        }
-        // Seeds that failed confirm nothing.
-        assert_eq!(of(2, better, None), not_known(WhyNotKnown::FewSeeds(2)));
-        assert_eq!(verdict(None, None), not_known(WhyNotKnown::NotCompared));
-        // Silos whose model was not tuned are in no difference: where others are left, these decide.
-        assert_eq!(of(3, better, Some(4)), AdviceVerdict::Together);
-        assert_eq!(verdict(None, Some(4)), not_known(WhyNotKnown::Untuned(4)));
-    }
-
-    #[test]
-    fn silos_of_nearly_one_each_are_alone() {
-        assert!(are_apart(8, 8) && are_apart(6, 8) && !are_apart(5, 8));
-        assert!(
-            !are_apart(1, 1),
-            "a single silo has nobody to be apart from"
-        );
-    }
-
-    /// Advice by six seeds on synthetic rows of six silos.
-    fn advice(data: &str) -> Advice {
-        let folder = tempfile::tempdir().expect("a folder");
-        let text = format!(
-            "name = \"known\"
-            rounds = 15
-            silos = 6
-            [task.table]
-            data = {{ synthetic = {{ {data} }} }}
-            model = {{ linear = {{}} }}
-            [strategy]
-            name = \"fedavg\"
-            weight = \"equal\"
-            training = {{ epochs = 2, batch = 0, optimiser = {{ name = \"sgd\", rate = 0.1 }} }}"
-        );
-        let file = folder.path().join("known.toml");
-        std::fs::write(&file, text).expect("a file");
-        let mut experiment = Experiment::for_advice(&file.to_string_lossy()).expect("a scenario");
-        (experiment.seeds, experiment.tune.points) = STEPS[1];
-        let results = run_units(&experiment, CompareOptions::default(), None, &mut |_| ());
-        let results = results.expect("results");
-        Advice::of(&experiment, results, Duration::ZERO, None)
-    }
-
-    #[test]
-    fn silos_of_one_law_and_few_rows_learn_together() {
-        let found = advice("groups = 1, features = 8, rows = [14, 14], noise = 2.0");
-        assert_eq!(found.verdict, AdviceVerdict::Together, "{found:?}");
-        assert_eq!((found.alone.as_str(), found.seeds), (OWN, 6));
-    }
-
-    #[test]
-    fn silos_of_different_laws_and_many_rows_stay_alone() {
-        let found = advice("groups = 6, features = 3, rows = [150, 150]");
-        assert_eq!(found.verdict, AdviceVerdict::Alone, "{found:?}");
-        assert!(found.gain.is_none_or(|gain| gain.low <= 0.0));
-        assert!(!found.unlearned, "of many rows they learn their laws");
-    }
-
-    #[test]
-    fn where_columns_tell_nothing_a_constant_is_as_good() {
-        let found = advice("groups = 1, features = 3, rows = [20, 20], noise = 100.0");
-        assert!(found.unlearned, "{found:?}");
-    }
-}
+mod tests;
