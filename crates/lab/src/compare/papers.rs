@@ -84,11 +84,13 @@ impl FigureTable {
                     }
                     _ => PaperVerdict::NotMeasured,
                 };
+                let both = [named(label), named(&self.over)];
                 PaperFigure {
                     label: label.clone(),
                     there,
                     here,
                     gain,
+                    unfinished: both.iter().flatten().any(|row| !row.unfinished.is_empty()),
                     verdict,
                 }
             });

@@ -4,6 +4,7 @@ use lab::compare::{PaperData, PaperFigure, PaperTable, PaperVerdict, VariantTabl
 
 use super::super::numbers;
 use super::cells::{TextTable, decimals, interval_words};
+use super::table::OPEN;
 
 /// A table for every table of a paper.
 pub(super) fn tables(variant: &VariantTable) -> impl Iterator<Item = TextTable> {
@@ -31,7 +32,8 @@ fn table(paper: &PaperTable) -> TextTable {
     };
     let first = there.map(|_| line(&paper.over, (there, here), String::new(), ""));
     let figure = |one: &PaperFigure| {
-        let gain = one.gain.map(|gain| interval_words(&gain, places.1));
+        let mark = if one.unfinished { OPEN } else { "" };
+        let gain = one.gain.map(|gain| interval_words(&gain, places.1) + mark);
         let values = (Some(one.there), one.here);
         line(
             &one.label,
@@ -73,7 +75,12 @@ fn note(paper: &PaperTable) -> String {
              than the paper's."
         }
     };
-    data + claim.as_deref().unwrap_or_default() + words
+    let mut figures = paper.figures.iter();
+    let open = match figures.any(|one| one.unfinished && one.gain.is_some()) {
+        true => " *: it, or what it is over, is not finished here, so its gain may change.",
+        false => "",
+    };
+    data + claim.as_deref().unwrap_or_default() + words + open
 }
 
 fn verdict(verdict: PaperVerdict) -> &'static str {
@@ -84,5 +91,43 @@ fn verdict(verdict: PaperVerdict) -> &'static str {
         PaperVerdict::NoGain => "the paper has none",
         PaperVerdict::NotComparable => "not comparable",
         PaperVerdict::NotMeasured => "not measured",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fixture::between;
+    use super::*;
+
+    /// The cells of a figure whose gain is finished or not, and the note of its table.
+    fn shown(unfinished: bool) -> (Vec<String>, String) {
+        let paper = PaperTable {
+            source: "a paper".into(),
+            data: PaperData::Same,
+            how: "all rows".into(),
+            note: None,
+            over: "fedavg".into(),
+            reference: (Some(0.5), Some(0.4)),
+            figures: vec![PaperFigure {
+                label: "tfl".into(),
+                there: 0.6,
+                here: Some(0.6),
+                gain: Some(between(0.1, 0.3)),
+                unfinished,
+                verdict: PaperVerdict::Reached,
+            }],
+        };
+        let table = table(&paper);
+        (table.rows[1].clone(), table.note)
+    }
+
+    #[test]
+    fn a_gain_that_is_not_finished_here_carries_a_mark() {
+        let (cells, note) = shown(false);
+        assert_eq!(cells[3..], ["+0.200 [+0.100, +0.300]", "reached"]);
+        assert!(!note.contains('*'), "{note}");
+        let (cells, note) = shown(true);
+        assert_eq!(cells[3..], ["+0.200 [+0.100, +0.300] *", "reached"]);
+        assert!(note.ends_with("so its gain may change."), "{note}");
     }
 }

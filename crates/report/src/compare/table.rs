@@ -16,7 +16,7 @@ use super::cells::{
 use super::{costs, noise, papers, served, subgroups};
 
 /// The mark of a gain that is not finished.
-const OPEN: &str = " *";
+pub(super) const OPEN: &str = " *";
 
 /// All tables of a variant.
 pub(super) fn tables(comparison: &Comparison, variant: &VariantTable) -> Vec<TextTable> {
