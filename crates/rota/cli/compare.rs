@@ -34,8 +34,7 @@ pub(crate) struct Compare {
     #[arg(long)]
     pub(crate) quick: bool,
     /// How often the search goes on where the best round is the last (with twice the rounds) or a chosen setting
-    /// is at the edge of its grid (with the next value) [default: the experiment's, 2 for a scenario, 0 with
-    /// --quick]
+    /// is at the edge of its grid (with the next value) [default: as the file says, or 2; 0 with --quick]
     #[arg(long, value_name = "N")]
     pub(crate) widen: Option<usize>,
     /// Take settings and the last round as they are, instead of choosing them on validation rows

@@ -46,19 +46,39 @@ impl Experiment {
     ) -> Result<(), ExperimentError> {
         let mut unable = Vec::new();
         let variant = &self.variants[0];
-        for entry in self
-            .entries
-            .iter()
-            .filter(|entry| !entry.is_reference())
-            .skip(1)
-        {
+        let learned = self.entries.iter().filter(|entry| !entry.is_reference());
+        for entry in learned.skip(1) {
             let scenario = self.scenario(variant, entry, &self.points(entry)[0], 0)?;
-            if scenario.learner.is_none() && self.lack(&scenario, study)?.is_some() {
-                unable.push(entry.label.clone());
+            if scenario.learner.is_none()
+                && let Some(lack) = self.lack(&scenario, study)?
+            {
+                unable.push((entry.label.clone(), lack.to_string()));
             }
         }
-        self.entries.retain(|entry| !unable.contains(&entry.label));
+        let is_unable = |label: &str| unable.iter().any(|(one, _)| one == label);
+        self.entries.retain(|entry| !is_unable(&entry.label));
+        let sentence = |(label, lack): &(String, String)| format!("{label} is left out: {lack}");
+        self.left_out.extend(unable.iter().map(sentence));
         Ok(())
+    }
+
+    /// Refuses a federation of one silo, which has nobody to learn with.
+    ///
+    /// # Errors
+    /// [`ExperimentError::Experiment`], and as [`check_programs`](Self::check_programs).
+    pub(super) fn check_members(
+        &self,
+        study: &dyn Fn(&Scenario) -> Result<Arc<Study>, DataError>,
+    ) -> Result<(), ExperimentError> {
+        let entry = &self.entries[0];
+        let scenario = self.scenario(&self.variants[0], entry, &self.points(entry)[0], 0)?;
+        let study = study(&scenario).map_err(|error| self.of_data(error))?;
+        match participation(&scenario, &study)?.members.len() {
+            0 | 1 => {
+                Err(self.fault("one silo has nobody to learn with: advice is for two or more"))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Returns what the first silo that cannot carry out the strategy of a scenario lacks.

@@ -347,6 +347,7 @@ impl Comparison {
                 .collect();
             let mut table = VariantTable::of(experiment, variant, &metrics, &all);
             table.notes.extend(experiment.remarks(variant));
+            table.notes.extend(experiment.left_out.iter().cloned());
             if !experiment.quick {
                 table.add_papers(&experiment.name, metrics[0]);
             }

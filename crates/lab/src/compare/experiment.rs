@@ -100,6 +100,12 @@ impl ExperimentEntry {
     pub(super) fn is_pooled(&self) -> bool {
         self.name() == POOLED
     }
+
+    /// Returns whether models are fitted exactly, so that more rounds add nothing to a fit.
+    pub(super) fn is_exact(&self) -> bool {
+        let fit = self.strategy.get("fit").and_then(Value::as_str);
+        fit == Some("exact") || self.name() == "robust-local"
+    }
 }
 
 /// An experiment that can be run.
@@ -125,6 +131,10 @@ pub struct Experiment {
     pub served: bool,
     /// True if the experiment was reduced by `--quick`.
     pub quick: bool,
+    /// True if it is a scenario that is compared.
+    pub(super) of_scenario: bool,
+    /// Strategies that are left out, and why, in sentences without a full stop.
+    pub(super) left_out: Vec<String>,
     pub(super) scenario: Table,
     training: Option<Table>,
     /// Folder that paths of the scenario are relative to.
@@ -243,6 +253,8 @@ impl Experiment {
             },
             served: raw.served,
             quick: choices.quick,
+            of_scenario,
+            left_out: Vec::new(),
             scenario: raw.scenario,
             training: raw.training,
             folder: folder.to_owned(),
@@ -358,9 +370,24 @@ impl Experiment {
             let there = self.entries.iter().any(|entry| entry.label == label);
             if !there && (has_intercept || label != OWN_INTERCEPT) {
                 self.add(reference)?;
+                self.keep_last_if_allowed();
             }
         }
         Ok(())
+    }
+
+    /// Leaves the last strategy out if the scenario does not allow it, such as other weights in rounds with secure
+    /// aggregation.
+    pub(super) fn keep_last_if_allowed(&mut self) {
+        let Some(last) = self.entries.last() else {
+            return;
+        };
+        let scenario = self.scenario(&self.variants[0], last, &self.points(last)[0], 0);
+        if let Err(ExperimentError::Settings { what, .. }) = scenario {
+            self.left_out
+                .push(format!("{} is left out: {what}", last.label));
+            self.entries.pop();
+        }
     }
 
     /// Keeps the strategies of these names or labels, in this order; others are added with their
@@ -488,6 +515,10 @@ impl Experiment {
         }
         let mut whole = self.scenario.clone();
         whole.insert("name".into(), self.name.as_str().into());
+        // What is trained alone, or on all rows at once, shows its model to nobody.
+        if (entry.is_reference() || entry.name() == "local") && self.is_masked() {
+            whole.remove("privacy");
+        }
         whole.insert("strategy".into(), Value::Table(strategy));
         for (path, value) in variant.set.iter().chain(&entry.set) {
             set(&mut whole, path, value.clone());
@@ -511,6 +542,15 @@ impl Experiment {
         let chosen = self.origin.choices.learner.clone();
         scenario.learner = chosen.or(scenario.learner);
         Ok(scenario)
+    }
+
+    /// Returns whether rounds are with secure aggregation, without noise.
+    pub(super) fn is_masked(&self) -> bool {
+        let mode = self
+            .scenario
+            .get("privacy")
+            .and_then(|privacy| privacy.get("mode"));
+        mode.and_then(Value::as_str) == Some("secure-aggregation")
     }
 
     /// Returns whether the models that silos would serve under a strategy are measured.

@@ -7,6 +7,9 @@ use std::time::Duration;
 pub(super) const STEPS: [(usize, usize); 7] =
     [(2, 1), (6, 1), (6, 3), (8, 3), (10, 4), (14, 6), (20, 6)];
 
+/// The time that a larger step may take, as a multiple of what is expected: one that is cut off confirms nothing.
+const SPARE: f64 = 1.5;
+
 /// Time that a step took, or took until it was cut off.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct StepTime {
@@ -25,11 +28,13 @@ impl StepTime {
         Some(whole.mul_f64(cost(step) / cost(self.step)))
     }
 
-    /// The largest step for which there is time after this one, the first.
+    /// The largest step for which there is time after this one, the first; with time to spare, where a smaller one
+    /// would confirm as well.
     pub(super) fn next(&self, budget: Duration) -> Option<(usize, usize)> {
         let fits = |step: &&(usize, usize)| {
+            let spare = if **step == STEPS[1] { 1.0 } else { SPARE };
             let takes = self.of(**step);
-            takes.is_some_and(|takes| self.took + takes <= budget)
+            takes.is_some_and(|takes| self.took + takes.mul_f64(spare) <= budget)
         };
         STEPS.iter().skip(1).rev().find(fits).copied()
     }
@@ -71,7 +76,9 @@ mod tests {
         assert_eq!(named, Some(4.0));
         assert_eq!(first.next(4 * MINUTE), Some(STEPS[1]));
         assert_eq!(first.next(4 * MINUTE - Duration::from_secs(1)), None);
-        assert_eq!(first.next(7 * MINUTE), Some(STEPS[2]));
+        // Six minutes, and half as many to spare.
+        assert_eq!(first.next(9 * MINUTE), Some(STEPS[1]));
+        assert_eq!(first.next(10 * MINUTE), Some(STEPS[2]));
     }
 
     #[test]

@@ -75,7 +75,7 @@ impl VariantTable {
                 experiment.beyond(variant, entry, &point, edge).is_some()
             };
             ComparisonRow {
-                unfinished: unfinished(&usable(results), allowed),
+                unfinished: unfinished(&usable(results), entry.is_exact(), allowed),
                 ..row
             }
         });

@@ -14,10 +14,11 @@ use super::widen::{Edge, GridPoint, tried_longer};
 const NAMED: usize = 3;
 
 /// Returns the reasons for which the results of a strategy are not finished, as clauses; empty where there are
-/// none. A reason counts that holds for at least half of the seeds in which something was chosen. `allowed`
-/// returns true if an option allows a value beyond an edge of these settings.
+/// none. A reason counts that holds for at least half of the seeds in which something was chosen. Of `exact` fits the
+/// last round is as good as any. `allowed` returns true if an option allows a value beyond an edge of these settings.
 pub(super) fn unfinished(
     results: &[&UnitResult],
+    exact: bool,
     allowed: impl Fn(&GridPoint, &Edge) -> bool,
 ) -> Vec<String> {
     let chosen = results.iter().filter(|one| one.near.is_some());
@@ -29,7 +30,7 @@ pub(super) fn unfinished(
         .iter()
         .filter(|one| ends_at_last(one, results))
         .count();
-    if most(at_last) {
+    if most(at_last) && !exact {
         reasons.push(format!(
             "the best round is the last one in {at_last} of {seeds} seeds: allow more `rounds`"
         ));
@@ -139,7 +140,9 @@ mod tests {
     }
 
     fn allowed(seeds: &[UnitResult], allowed: impl Fn(&Edge) -> bool) -> Vec<String> {
-        unfinished(&seeds.iter().collect::<Vec<_>>(), |_, edge| allowed(edge))
+        unfinished(&seeds.iter().collect::<Vec<_>>(), false, |_, edge| {
+            allowed(edge)
+        })
     }
 
     #[test]
@@ -180,6 +183,9 @@ mod tests {
         let mut fitted = seed(&rates, 0.2, 40);
         fitted.curve[0].bytes = 0;
         assert_eq!(of(&[fitted]), [""; 0]);
+        // Nor is there more in another round of exact fits.
+        let exact = [seed(&rates, 0.2, 40)];
+        assert_eq!(unfinished(&[&exact[0]], true, |_, _| true), [""; 0]);
         // A federation that ends by itself needs no more rounds.
         let mut ended = seed(&rates, 0.2, 40);
         ended.ended = true;

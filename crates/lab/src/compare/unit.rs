@@ -14,7 +14,7 @@ use super::experiment::{Experiment, ExperimentEntry};
 use super::file::{RunSettings, Variant};
 use super::result::{ExperimentUnit, TriedPoint, UnitResult, trainings};
 use super::trial::{LearningWay, TrainedFederation};
-use super::widen::{Edge, as_json, as_settings, tried_longer};
+use super::widen::{Edge, as_json, as_settings};
 use crate::keep::KeepError;
 use simulations::RunError;
 use simulations::scenario::Scenario;
@@ -232,6 +232,9 @@ impl Runs<'_> {
         let experiment = self.experiment;
         let own = as_json(&best.point);
         let last = best.trial.rounds().last() == Some(&best.best.round) && !best.trial.ended();
+        if entry.fixed || entry.is_exact() {
+            return Vec::new();
+        }
         let longer = experiment.longer(variant, entry, &best.point);
         let edges = Edge::all(tried.iter().map(|one| &one.point)).into_iter();
         let beyond = edges
@@ -331,12 +334,10 @@ struct UnitAttempt {
 }
 
 impl UnitAttempt {
-    /// Returns whether these settings are chosen before the best ones so far: they are better, or as good with more
-    /// rounds, which shows that these are enough.
+    /// Returns whether these settings are chosen before the best ones so far. Of equals the first are, which took fewer
+    /// rounds.
     fn is_ahead(&self, best: &Self, by: MetricName) -> bool {
-        let (own, other) = (self.best.value, best.best.value);
-        let longer = || tried_longer(&as_json(&best.point), [&as_json(&self.point)].into_iter());
-        better(by, own, other) || own == other && longer()
+        better(by, self.best.value, best.best.value)
     }
 }
 

@@ -310,6 +310,15 @@ pub trait RowAccess {
     /// `fold`. `None` where there are too few rows.
     fn holding_out(&self, fold: usize, folds: usize, seed: u64) -> Option<Arc<dyn Learner>>;
 
+    /// This silo without each of the folds: as many folds as asked for, or as there are rows, or groups of rows such
+    /// as persons. `None` where there are not even two.
+    fn without_folds(&self, folds: usize, seed: u64) -> Option<Vec<Arc<dyn Learner>>> {
+        (2..=folds).rev().find_map(|folds| {
+            let each = (0..folds).map(|fold| self.holding_out(fold, folds, seed));
+            each.collect()
+        })
+    }
+
     /// The rows of every step that [`Learner::train`] takes with this seed, by position among the
     /// training rows: for a strategy that takes the steps itself, with [`only`](Self::only).
     ///

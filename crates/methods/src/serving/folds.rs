@@ -9,18 +9,14 @@ use crate::params::Params;
 /// The least probability that a class is given in a loss, so that the loss is finite.
 const LEAST: f64 = 1e-9;
 
-/// The silo without each of the folds of its training rows, which is then its validation part: as many folds
-/// as asked for, or as there are rows, or groups of rows. `None` where there are not even two.
+/// The silo [without each of the folds](crate::learner::RowAccess::without_folds) of its training rows, which is then
+/// its validation part. `None` where there are not even two.
 pub(super) fn without_folds(
     learner: &dyn Learner,
     folds: usize,
     seed: u64,
 ) -> Option<Vec<Arc<dyn Learner>>> {
-    let access = learner.row_access().ok()?;
-    (2..=folds).rev().find_map(|folds| {
-        let each = (0..folds).map(|fold| access.holding_out(fold, folds, seed));
-        each.collect()
-    })
+    learner.row_access().ok()?.without_folds(folds, seed)
 }
 
 /// Returns whether a model gives the rows held out chances of classes.
@@ -153,6 +149,7 @@ pub(super) fn measured(all: &[CandidateLosses], rows: &[f64]) -> Vec<Measured> {
             loss: mean(&own, rows),
             advantage,
             error,
+            parts: rows.len() as u64,
             seen: if one.seen.is_empty() {
                 0.0
             } else {

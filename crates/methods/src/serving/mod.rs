@@ -155,6 +155,9 @@ pub struct Measured {
     pub advantage: f64,
     /// Standard error of the advantage, over the folds or over the validation rows.
     pub error: f64,
+    /// Number of these folds, or of validation rows (groups, where rows have them).
+    #[serde(default)]
+    pub parts: u64,
     /// Correction that was added to the loss because the model was trained on these rows, among others.
     pub seen: f64,
 }

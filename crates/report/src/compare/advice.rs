@@ -164,10 +164,23 @@ fn not_finished(advice: &Advice) -> Option<String> {
     let each: Vec<String> = rows
         .map(|row| format!("{}: {}", row.label, row.unfinished.join("; ")))
         .collect();
-    (!each.is_empty()).then(|| {
-        format!(
+    if !each.is_empty() {
+        return Some(format!(
             "Not finished, so the gain may be another one ({PITFALLS}): {}.",
             each.join(". ")
+        ));
+    }
+    // Where nothing is better, one that goes on may be.
+    let rows = advice.comparison.variants[0].strategies.iter();
+    let open: Vec<String> = rows
+        .filter(|row| !row.unfinished.is_empty())
+        .map(|row| row.label.clone())
+        .collect();
+    (!open.is_empty() && advice.verdict != AdviceVerdict::Together).then(|| {
+        format!(
+            "Not finished, so that with more rounds or other settings they may be better (`rota compare` allows them; \
+             {PITFALLS}): {}.",
+            numbers::names(&open, 8)
         )
     })
 }

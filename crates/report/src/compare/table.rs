@@ -178,13 +178,13 @@ fn difference<'a>(
 
 /// That a reference is not the best that silos make alone.
 fn weak_reference(local: Option<&ComparisonRow>) -> String {
-    let weak = local.filter(|local| local.strategy == "local");
-    weak.map_or_else(String::new, |local| {
-        format!(
-            " `{}` trains with the federation's settings: a local model that each silo tunes (`own-fit`) may be better.",
-            local.label
-        )
-    })
+    match local.map(|local| (&*local.strategy, &local.label)) {
+        None | Some(("own-fit", _)) => String::new(),
+        Some(("local", label)) => format!(
+            " `{label}` trains with the federation's settings: a local model that each silo tunes (`own-fit`) may be better."
+        ),
+        Some(_) => " No row here is a model that a silo makes alone (`own-fit`, `local`).".into(),
+    }
 }
 
 /// That there is no interval, where a class is too rare.
@@ -435,6 +435,8 @@ mod tests {
         let of = |over: &str| first(vec![row(over), gains("fedavg", over, between(0.1, 0.3))]).1;
         assert!(of("local").contains(weak), "{}", of("local"));
         assert!(!of("own-fit").contains("federation's settings"));
+        let none = "No row here is a model that a silo makes alone";
+        assert!(of("constant").contains(none) && !of("own-fit").contains(none));
     }
 
     #[test]

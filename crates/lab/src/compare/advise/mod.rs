@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 use methods::strategy::{Names, build};
 use methods::{State, Strategy};
 use serde::Serialize;
+use task::metrics::MetricName;
 use toml::{Table, Value};
 
 use super::best_of::half;
@@ -21,7 +22,6 @@ use super::comparison::{Comparison, ComparisonRow};
 use super::differences::{ComparedPair, MeanDifference, NoInterval};
 use super::error::ExperimentError;
 use super::experiment::{CONSTANT, Experiment, ExperimentEntry, OWN};
-use super::file::RunSettings;
 use super::result::{SiloModel, UnitResult};
 use super::row_draws::SharedDraws;
 use super::run::{CompareOptions, run_units};
@@ -33,10 +33,14 @@ use simulations::scenario::Scenario;
 /// with an option. Those that the model does not allow are left out.
 const CANDIDATES: &[(&str, Option<(&str, &str)>)] = &[
     ("ditto", None),
-    ("hierarchical", None),
+    (MIXED, None),
     ("hcct", Some(("groups", "auto"))),
     ("cs-rcfl", Some(("coalitions", "auto"))),
 ];
+/// The one of them that is fitted in rounds of its own.
+const MIXED: &str = "hierarchical";
+/// Most rounds of it.
+const MIXED_ROUNDS: i64 = 60;
 /// Fewest complete seeds that confirm: with fewer, nobody knows how much of a gain is luck.
 pub const CONFIRMING: usize = 3;
 /// With at least so many coalitions for each member, hardly anybody shares a model.
@@ -116,7 +120,21 @@ impl Experiment {
     /// # Errors
     /// As [`Experiment::load`]; an experiment in place of a scenario.
     pub fn for_advice(name: &str) -> Result<Self, ExperimentError> {
-        let mut experiment = Self::load(name, &Choices::default())?;
+        let choices = Choices::default();
+        // A scenario, where an experiment has the same name.
+        let mut scenarios = simulations::scenario::BUILT_IN.iter();
+        let mut experiment = match scenarios.find(|(own, _)| *own == name) {
+            Some((name, text)) => {
+                let file = format!("{name}.toml (built in)");
+                Self::parse(&file, text, Path::new(""), &choices)?
+            }
+            None => Self::load(name, &choices)?,
+        };
+        if !experiment.of_scenario {
+            return Err(experiment.fault(
+                "advice is for a scenario, and this is an experiment: `rota compare` compares what it names",
+            ));
+        }
         // The time is better spent on seeds. What is not finished is said.
         experiment.served = false;
         experiment.tune.widen = 0;
@@ -127,17 +145,46 @@ impl Experiment {
             let mut strategy = Table::new();
             strategy.insert("name".into(), (*name).into());
             strategy.extend(option.map(|(key, value)| (key.to_owned(), Value::from(value))));
-            let entry = ExperimentEntry::plain(name, strategy);
-            // Strategies for which this scenario has too few rounds are not tried.
-            let variant = &experiment.variants[0];
-            if experiment
-                .scenario(variant, &entry, &RunSettings::new(), 0)
-                .is_ok()
-            {
-                experiment.entries.push(entry);
+            experiment
+                .entries
+                .push(ExperimentEntry::plain(name, strategy));
+            if *name == MIXED {
+                experiment.suit_mixed();
             }
+            // For some the scenario has too few rounds, or rounds that they do not allow.
+            experiment.keep_last_if_allowed();
         }
         Ok(experiment)
+    }
+
+    /// Settings of the last strategy, a mixed model. Its fits are exact, and it ends by itself.
+    fn suit_mixed(&mut self) {
+        let masked = self.is_masked();
+        let absolute = ["task", "table", "model", "linear", "loss"];
+        let mut place = self.scenario.get(absolute[0]);
+        for key in &absolute[1..] {
+            place = place.and_then(|table| table.get(key));
+        }
+        let absolute = place.and_then(Value::as_str) == Some("absolute");
+        let metric = self.metrics.first().copied().unwrap_or(MetricName::Mae);
+        let Some(last) = self.entries.last_mut() else {
+            return;
+        };
+        last.fixed = true;
+        last.set
+            .insert("rounds".into(), Value::Integer(MIXED_ROUNDS));
+        if masked {
+            last.strategy.insert("exponent".into(), Value::Integer(0));
+        }
+        // It has no absolute loss, and is measured like the others.
+        if absolute {
+            let squared = Table::from_iter([("loss".to_owned(), Value::from("squared"))]);
+            let linear = Table::from_iter([("linear".to_owned(), Value::Table(squared))]);
+            last.set
+                .insert("task.table.model".into(), Value::Table(linear));
+            last.set
+                .insert("task.table.metric".into(), metric.key().into());
+        }
     }
 }
 
@@ -157,7 +204,9 @@ pub fn advise(
         ..CompareOptions::default()
     };
     let began = Instant::now();
-    experiment.leave_out_unable(&|scenario: &Scenario| scenario.study(data).map(Arc::new))?;
+    let study = |scenario: &Scenario| scenario.study(data).map(Arc::new);
+    experiment.leave_out_unable(&study)?;
+    experiment.check_members(&study)?;
     // The first step is run to learn how long the others take.
     let until = Some(began + budget);
     (experiment.seeds, experiment.tune.points) = STEPS[0];
@@ -367,8 +416,21 @@ fn exposure(experiment: &Experiment, label: &str, results: &[UnitResult]) -> Vec
     else {
         return Vec::new();
     };
+    let seen = match experiment.is_masked() {
+        true => "of which members can read the sum over all silos",
+        false => "which all members can read",
+    };
+    if label == MIXED {
+        return vec![
+            format!(
+                "in every round sums over its rows, {seen}: of products of columns and outcome, or for classes the \
+                 gradient and the curvature of their likelihood (docs/methods/hierarchical.md)"
+            ),
+            "the number of its training rows".into(),
+        ];
+    }
     let mut clauses = vec![format!(
-        "a model of {} numbers in every round, which all members can read",
+        "a model of {} numbers in every round, {seen}",
         result.parameters
     )];
     clauses.push(match strategy.names() {

@@ -24,8 +24,7 @@ fn mixed(rounds: u64, tune: &str) -> ComparisonRow {
         [[strategy]]
         name = \"local\"
         [[strategy]]
-        name = \"hierarchical\"
-        fixed = true"
+        name = \"hierarchical\""
     );
     let experiment = Experiment::parse("ended.toml", &text, Path::new(""), &Choices::default());
     let comparison = compare(&experiment.unwrap(), CompareOptions::default()).unwrap();

@@ -209,10 +209,14 @@ fn least_squares(rows: &Samples, ridge: f64) -> Result<LinearModel, FitError> {
 }
 
 /// The strength by cross-validation: fits to all folds but one are scored by their mean loss on that
-/// one, and the largest strength is taken whose loss is within one standard error of the least
-/// (Breiman et al. 1984, section 3.4.3). With few rows the losses of weak and strong ridges differ by
-/// little and by chance, but a weak ridge is wrong by far more. With fewer than two rows, the largest
-/// of the grid.
+/// one. The strength is the mean of those of the grid, in their logarithms, in which each counts by the square root
+/// of its likelihood on the `n` groups of rows, beside the most likely one: `exp(−n/2 · (L − L₀))` for log losses,
+/// `(L₀/L)^(n/4)` for mean squares and `(L₀/L)^(n/2)` for mean absolute errors. The root is there because folds share
+/// most of their rows. 0 counts as a tenth of the least strength above it. With fewer than two rows, the largest.
+///
+/// With few rows the least of the losses is the luckiest one, and mostly of too weak a ridge; the largest strength
+/// within one standard error of it (Breiman et al. 1984, section 3.4.3) is too strong where columns tell much. A mean
+/// is wrong by little in both cases.
 ///
 /// Folds and strengths are fitted in parallel; the number of threads does not change the result.
 ///
@@ -248,36 +252,32 @@ pub fn choose_ridge(
         })
         .collect();
     let losses: Vec<f64> = losses.into_iter().collect::<Result<_, _>>()?;
-    let sizes: Vec<f64> = splits
-        .iter()
-        .map(|(_, unseen)| unseen.len() as f64)
+    let means = losses.chunks(splits.len());
+    let means: Vec<f64> = means
+        .map(|sums| sums.iter().sum::<f64>() / rows.len() as f64)
         .collect();
-    let scores: Vec<_> = losses
-        .chunks(splits.len())
-        .map(|losses| mean_and_error(losses, &sizes))
-        .collect();
-    let least = scores.iter().fold((f64::INFINITY, 0.0), |least, each| {
-        if each.0 <= least.0 { *each } else { least }
-    });
-    let near = grid
-        .iter()
-        .zip(&scores)
-        .rev()
-        .find(|(_, score)| score.0 <= least.0 + least.1);
-    Ok(near.map_or(largest, |(ridge, _)| *ridge))
+    Ok(plausible(grid, &means, groups as f64, loss))
 }
 
-/// The mean loss per row over folds of these sizes, from the sum of each fold, and its standard error.
-fn mean_and_error(sums: &[f64], sizes: &[f64]) -> (f64, f64) {
-    let rows: f64 = sizes.iter().sum();
-    let mean = sums.iter().sum::<f64>() / rows;
-    let folds = sums.len() as f64;
-    let squares = sums.iter().zip(sizes).map(|(sum, size)| {
-        let off = sum - mean * size;
-        off * off
-    });
-    let error = (squares.sum::<f64>() * folds / (folds - 1.0)).sqrt() / rows;
-    (mean, error)
+/// The mean of strengths in their logarithms, each with the weight that its mean loss on so many groups of rows gives.
+fn plausible(grid: &[f64], losses: &[f64], groups: f64, loss: PlainLoss) -> f64 {
+    // Half of the logarithm of the likelihood.
+    let likely = |mean: f64| match loss {
+        PlainLoss::Logistic => -0.5 * groups * mean,
+        PlainLoss::Squared => -0.25 * groups * libm::log(mean.max(f64::MIN_POSITIVE)),
+        PlainLoss::Absolute => -0.5 * groups * libm::log(mean.max(f64::MIN_POSITIVE)),
+    };
+    let likely: Vec<f64> = losses.iter().map(|&mean| likely(mean)).collect();
+    let most = likely.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let least = grid.iter().copied().find(|&ridge| ridge > 0.0);
+    let least = least.expect("a grid of several strengths has one above 0") / 10.0;
+    let (mut sum, mut weights) = (0.0, 0.0);
+    for (&ridge, likely) in grid.iter().zip(&likely) {
+        let weight = libm::exp(likely - most);
+        sum += weight * libm::log(ridge.max(least));
+        weights += weight;
+    }
+    libm::exp(sum / weights)
 }
 
 #[cfg(test)]

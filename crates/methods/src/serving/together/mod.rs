@@ -12,12 +12,15 @@
 //! m    = Σ a / K                                          the mean advantage
 //! s²   = Σ s_k² / K                                       what silos cannot tell, in the mean
 //! τ²   = max(0, Σ (a_k − m)² / (K − 1) − s²)              how unlike silos are
-//! b_k  = (a_k/s_k² + m/τ²) / (1/s_k² + 1/τ²)              the shrunken advantage; m where τ² = 0
-//! e_k² = 1/(1/s_k² + 1/τ²) + (s_k²/(s_k² + τ²))² (τ² + s²)/K      its variance
+//! v_k  = (s_k² + s²)/2                                    what silo k cannot tell, moderated
+//! b_k  = (a_k/v_k + m/τ²) / (1/v_k + 1/τ²)                the shrunken advantage; m where τ² = 0
+//! e_k² = 1/(1/v_k + 1/τ²) + (v_k/(v_k + τ²))² (τ² + s²)/K         its variance
 //! ```
 //!
 //! The last term is the variance of `m`. Weights `1/s_k²` would be better if the `s_k` were known. They are
-//! estimates from a handful of folds, and a silo whose folds agree by luck would speak for all. What the rows of
+//! estimates from a handful of folds, and a silo whose folds agree by luck would speak for all. For the same reason
+//! `v_k` is between what the silo's folds say and the mean of all, as in moderated tests (Smyth 2004, "Linear models
+//! and empirical Bayes methods", SAGMB 3). What the rows of
 //! one silo show [clearly](CLEAR) no other outweighs.
 //!
 //! Sums over silos of four numbers are enough: of 1, `a`, `a²` and `s²`. A simulation has every comparison; members of
@@ -28,15 +31,20 @@
 //! little, and most of all with ten rows. Such a silo is in no sum, and chooses alone.
 
 mod rounds;
+mod student;
 
 use std::collections::BTreeMap;
 
 use super::{Candidate, ComparedModels, Measured, Served, choose};
 
+use student::two_sided;
+
 pub use rounds::{NotTogether, TogetherRounds, TogetherStage};
 
-/// From how many standard errors on, either way, a silo's own measurement stays as it is.
-const CLEAR: f64 = 2.0;
+/// Probability with which one of all silos, or more, seems to be clearly off where all are alike (Bonferroni): what is
+/// less likely, either way, stays as the silo measured it. By Student's distribution, because the standard error is
+/// one of few folds: of five, one silo in nine is two of these off by chance.
+const CLEAR: f64 = 0.05;
 
 /// Sums over silos of what they measured of one candidate, in the unit of the loss.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -90,15 +98,22 @@ impl AdvantageSums {
         })
     }
 
+    /// Returns whether a silo's own rows show an advantage, or a disadvantage, beyond chance.
+    fn is_clear(&self, one: &Measured) -> bool {
+        let off = one.advantage.abs() / one.error;
+        one.parts > 1 && two_sided(off, one.parts - 1) * self.silos <= CLEAR
+    }
+
     /// Returns the measurement of a silo with its advantage shrunken towards the mean of all. It is unchanged without
     /// other silos, where it is not finite or exact, and where it is [clear](CLEAR).
     fn shrunken(&self, one: &Measured) -> Measured {
         let own = one.error * one.error;
-        let known = own.is_finite() && one.advantage.is_finite();
-        let known = known && one.advantage.abs() < CLEAR * one.error;
-        let Some(all) = self.population().filter(|_| known) else {
+        // The local model is 0 better than itself, for certain.
+        let known = own.is_finite() && one.advantage.is_finite() && own > 0.0;
+        let Some(all) = self.population().filter(|_| known && !self.is_clear(one)) else {
             return one.clone();
         };
+        let own = 0.5 * (own + self.variances / self.silos);
         let towards = own / (own + all.between);
         let advantage = one.advantage + towards * (all.mean - one.advantage);
         let variance = towards * all.between + towards * towards * all.of_mean;

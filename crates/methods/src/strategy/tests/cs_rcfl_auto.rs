@@ -433,7 +433,10 @@ fn a_silo_without_rows_to_hold_out_reports_it() {
     };
     let error = strategy.score(&state, &plan, 1, participant(&silo, &none, &radius), scored);
     let error = error.unwrap_err().to_string();
-    assert!(error.contains("holds rows out"), "{error}");
+    assert!(
+        error.contains("the 1 training rows of this silo cannot be divided"),
+        "{error}"
+    );
 }
 
 #[test]

@@ -17,6 +17,7 @@ fn silo(of: [(f64, f64); 2], few: bool) -> ComparedModels {
         loss: 1.0 - advantage,
         advantage,
         error,
+        parts: 1_000_000,
         seen: 0.0,
     };
     let candidates = [Candidate::Local, Candidate::Coalition, Candidate::FineTuned];

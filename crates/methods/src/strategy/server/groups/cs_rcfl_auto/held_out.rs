@@ -22,7 +22,7 @@ struct Fold {
 }
 
 impl FoldModels {
-    /// Finds a model without each of (up to) `folds` folds, from `start`.
+    /// Finds a model without each of `folds` folds, or as many as there are rows or groups of them, from `start`.
     pub(crate) fn fit(
         participant: Participant<'_>,
         start: &Params,
@@ -32,15 +32,11 @@ impl FoldModels {
     ) -> Result<Self, LearnError> {
         let learner = participant.learner;
         let rows = learner.samples();
-        let folds = usize::try_from(rows).unwrap_or(folds).min(folds);
-        let access = learner.row_access()?;
-        let held_out = (0..folds).map(|fold| access.holding_out(fold, folds, participant.seed));
-        let learners: Option<Vec<_>> = held_out.collect();
-        let learners = learners.filter(|learners| !learners.is_empty());
+        let learners = learner.row_access()?.without_folds(folds, participant.seed);
         let learners = learners.ok_or_else(|| {
             LearnError::Failed(format!(
-                "\"auto\" holds rows out for cross-validation, and none of the {rows} training rows of \
-                 this silo can be: give the number of coalitions or groups"
+                "\"auto\" holds rows, or persons where rows belong to such, out for cross-validation, and the {rows} \
+                 training rows of this silo cannot be divided: give the number of coalitions or groups"
             ))
         })?;
         let steps: Vec<u64> = learners

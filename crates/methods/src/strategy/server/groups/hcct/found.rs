@@ -39,6 +39,9 @@ pub(super) struct FoundGroups {
     merging: Merging,
     /// The rounds, but for how candidates are formed.
     rounds: AutoCsRcfl,
+    /// The fit of a silo that is alone in its group, around 0 and not around its last fit: that would wear its
+    /// ridge down, round by round.
+    alone: Fitting,
 }
 
 impl FoundGroups {
@@ -68,10 +71,14 @@ impl FoundGroups {
         require(trained, "grouping", unused, format!("{:?}", When::Paper))?;
         let regroups = format!("{:?}", options.regroup);
         require(options.regroup == regroup, "regroup", unused, regroups)?;
-        let how = FitRule::ExactIfPossible;
+        let fit = |around_start| {
+            let (how, ridge) = (FitRule::ExactIfPossible, Ridge::default());
+            Fitting::new(how, &ridge, around_start, setting.training.clone())
+        };
         Ok(Self {
+            alone: fit(false)?,
             rounds: AutoCsRcfl {
-                fit: Fitting::new(how, &Ridge::default(), true, setting.training.clone())?,
+                fit: fit(true)?,
                 warm_up: None,
                 folds: FOLDS,
                 freeze: 1,
@@ -173,7 +180,9 @@ impl Strategy for FoundGroups {
             let update = participant.carry_out(&plan.task, start, progress)?;
             return Ok((participant.coalition, update));
         }
-        // A silo that is alone goes on as with CS-RCFL: steps without a ridge would undo the one that its folds chose.
+        if keeps {
+            return self.alone.contribute(state, plan, participant, progress);
+        }
         // Losses are plain, whatever radius the silo has for other methods.
         let radius = &OwnRadius::default();
         let participant = Participant {
