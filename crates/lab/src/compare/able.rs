@@ -6,8 +6,9 @@ use learn::Study;
 use methods::strategy::{EquipError, OwnRadius, build, equip};
 use task::data::DataError;
 
+use super::entry::ExperimentEntry;
 use super::error::ExperimentError;
-use super::experiment::{Experiment, ExperimentEntry};
+use super::experiment::Experiment;
 use super::file::Variant;
 use crate::participation::participation;
 use simulations::RunError;

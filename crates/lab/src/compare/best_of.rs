@@ -6,7 +6,7 @@
 use task::metrics::MetricName;
 
 use super::comparison::BestOf;
-use super::experiment::ExperimentEntry;
+use super::entry::ExperimentEntry;
 use super::result::{SiloModel, UnitResult};
 use super::scope::{ReferenceResults, difference};
 

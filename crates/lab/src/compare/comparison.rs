@@ -7,7 +7,8 @@ use serde_json::Value;
 use task::metrics::MetricName;
 
 use super::differences::MeanDifference;
-use super::experiment::{Experiment, ExperimentEntry};
+use super::entry::ExperimentEntry;
+use super::experiment::Experiment;
 use super::file::Tune;
 use super::paper_table::PaperTable;
 use super::result::{ExperimentUnit, UnitResult};

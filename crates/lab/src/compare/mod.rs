@@ -24,6 +24,7 @@ mod built_in;
 mod choices;
 mod comparison;
 mod differences;
+mod entry;
 mod error;
 mod experiment;
 mod file;
@@ -59,8 +60,9 @@ pub use comparison::{
     TriedSettings, VariantTable,
 };
 pub use differences::{MeanDifference, NoInterval};
+pub use entry::ExperimentEntry;
 pub use error::ExperimentError;
-pub use experiment::{Experiment, ExperimentEntry, schema};
+pub use experiment::{Experiment, schema};
 pub use file::{RunSettings, Tune, Variant};
 pub use noised::{
     AdviceRows, NeededTimes, NoiseAdvice, ReleaseAdvice, SEEDS, TIMES, WhatChanges, advise_noise,

@@ -12,8 +12,9 @@ use task::data::{DataError, DataSet};
 
 use super::alone::AllAlone;
 use super::comparison::Comparison;
+use super::entry::ExperimentEntry;
 use super::error::ExperimentError;
-use super::experiment::{Experiment, ExperimentEntry};
+use super::experiment::Experiment;
 use super::file::{RunSettings, Variant};
 use super::kept::RecentValues;
 use super::result::{ExperimentUnit, UnitResult};

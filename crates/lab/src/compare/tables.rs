@@ -9,7 +9,8 @@ use super::comparison::{
     Against, BestOf, ChosenSettings, ComparisonRow, CostToReach, CurvePoint, ServedSummary,
     TriedSettings, VariantTable,
 };
-use super::experiment::{Experiment, ExperimentEntry, OWN, POOLED};
+use super::entry::{ExperimentEntry, OWN, POOLED};
+use super::experiment::Experiment;
 use super::file::Variant;
 use super::grouping::{agreement, stability, together};
 use super::result::{SiloModel, TriedPoint, UnitResult};

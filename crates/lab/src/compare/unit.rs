@@ -10,7 +10,8 @@ use methods::learner::Split;
 use task::{TaskConfig, data::DataError, metrics::MetricName};
 
 use super::alone::AllAlone;
-use super::experiment::{Experiment, ExperimentEntry};
+use super::entry::ExperimentEntry;
+use super::experiment::Experiment;
 use super::file::{RunSettings, Variant};
 use super::result::{ExperimentUnit, TriedPoint, UnitResult, trainings};
 use super::trial::{LearningWay, TrainedFederation};

@@ -9,7 +9,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 use toml::Value as TomlValue;
 
-use super::experiment::{Experiment, ExperimentEntry};
+use super::entry::ExperimentEntry;
+use super::experiment::Experiment;
 use super::file::{RunSettings, Variant};
 
 /// The key of the number of rounds, of which the last is the edge.

@@ -5,6 +5,9 @@ use lab::summary::Interval;
 
 use super::super::numbers;
 
+/// The mark of a gain that is not finished.
+pub(super) const OPEN: &str = " *";
+
 /// A table of text: a heading, names of columns, and rows of cells, the first of which is a name.
 #[derive(Default)]
 pub(super) struct TextTable {

@@ -3,8 +3,7 @@
 use lab::compare::{PaperData, PaperFigure, PaperTable, PaperVerdict, VariantTable};
 
 use super::super::numbers;
-use super::cells::{TextTable, decimals, interval_words};
-use super::table::OPEN;
+use super::cells::{OPEN, TextTable, decimals, interval_words};
 
 /// A table for every table of a paper.
 pub(super) fn tables(variant: &VariantTable) -> impl Iterator<Item = TextTable> {

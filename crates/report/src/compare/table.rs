@@ -11,12 +11,9 @@ use task::metrics::MetricName;
 use super::super::numbers;
 use super::super::pitfalls::SEE;
 use super::cells::{
-    TextTable, counts, fine_decimals, interval_words, scope, undecided, value, with_deviation,
+    OPEN, TextTable, counts, fine_decimals, interval_words, scope, undecided, value, with_deviation,
 };
 use super::{costs, noise, papers, served, subgroups};
-
-/// The mark of a gain that is not finished.
-pub(super) const OPEN: &str = " *";
 
 /// All tables of a variant.
 pub(super) fn tables(comparison: &Comparison, variant: &VariantTable) -> Vec<TextTable> {

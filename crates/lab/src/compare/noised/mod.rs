@@ -18,8 +18,9 @@ use task::{Source, TaskConfig};
 use toml::{Table, Value};
 
 use self::release::{RELEASES, ReleaseSettings};
+use super::entry::{ExperimentEntry, OWN};
 use super::error::ExperimentError;
-use super::experiment::{Experiment, ExperimentEntry, OWN};
+use super::experiment::Experiment;
 use super::file::RunSettings;
 
 /// Label of the federation without noise.
