@@ -90,6 +90,10 @@ fn alone(advice: &Advice) -> &'static str {
         "constant" => {
             "a constant, which here is no worse than the models that silos fit alone (own-fit)"
         }
+        "local" => {
+            "the model that each silo trains alone with these settings (local), which here is better than the one that \
+             it tunes (own-fit)"
+        }
         _ => "the best model that each silo makes alone (own-fit)",
     }
 }

@@ -25,9 +25,14 @@ pub(super) fn communication(comparison: &Comparison, variant: &VariantTable) -> 
                 _ => each(&|reach| value(Some(reach.rounds), 1)),
             },
             if_sent(each(&|reach| numbers::bytes(reach.bytes.mean as u64))),
-            if_sent(each(&|reach| {
-                numbers::count(reach.parameters.mean.round() as u64)
-            })),
+            // Sums over rows are no models.
+            if row.strategy == "hierarchical" {
+                String::new()
+            } else {
+                if_sent(each(&|reach| {
+                    numbers::count(reach.parameters.mean.round() as u64)
+                }))
+            },
             numbers::count(row.parameters),
         ]
     };

@@ -38,7 +38,9 @@ const CANDIDATES: &[(&str, Option<(&str, &str)>)] = &[
     ("hcct", Some(("groups", "auto"))),
     ("cs-rcfl", Some(("coalitions", "auto"))),
 ];
-/// The one of them that is fitted in rounds of its own.
+/// Silos that train alone, by the settings of the federation.
+const TRAINED: &str = "local";
+/// The one of the candidates that is fitted in rounds of its own.
 const MIXED: &str = "hierarchical";
 /// Most rounds of it.
 const MIXED_ROUNDS: i64 = 60;
@@ -281,16 +283,20 @@ impl Advice {
             };
             pair.difference()
         };
-        // Training by the settings of a federation is no reference: it is no better than its settings.
+        // Training by the settings of a federation is no better than its settings: it counts where it is clearly
+        // better than what silos could tune, which with a few rows is not much.
+        let trained = difference(TRAINED, OWN, &[false]);
+        let trained = trained.and_then(|one| one.interval());
         let constant = difference(CONSTANT, OWN, &[false]);
         let constant = constant.and_then(|one| one.interval());
         let alone = match constant {
-            Some(constant) if constant.by > 0.0 => CONSTANT,
+            Some(constant) if constant.by > trained.map_or(0.0, |one| one.by.max(0.0)) => CONSTANT,
+            _ if trained.is_some_and(|trained| trained.low > 0.0) => TRAINED,
             _ => OWN,
         };
         let unlearned = seeds > 0 && constant.is_some_and(|constant| constant.high >= 0.0);
         let learned = experiment.entries.iter();
-        let learned = learned.filter(|entry| !entry.is_reference() && entry.name() != "local");
+        let learned = learned.filter(|entry| !entry.is_reference() && entry.name() != TRAINED);
         let (apart, candidates): (Vec<_>, Vec<_>) = learned.partition(|entry| {
             let own = results.iter();
             is_apart(own.filter(|one| one.unit.strategy == entry.label))

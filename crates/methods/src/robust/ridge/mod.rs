@@ -212,7 +212,8 @@ fn least_squares(rows: &Samples, ridge: f64) -> Result<LinearModel, FitError> {
 /// one. The strength is the mean of those of the grid, in their logarithms, in which each counts by the square root
 /// of its likelihood on the `n` groups of rows, beside the most likely one: `exp(−n/2 · (L − L₀))` for log losses,
 /// `(L₀/L)^(n/4)` for mean squares and `(L₀/L)^(n/2)` for mean absolute errors. The root is there because folds share
-/// most of their rows. 0 counts as a tenth of the least strength above it. With fewer than two rows, the largest.
+/// most of their rows. 0 counts as a tenth of the least strength above it. A strength below 0.01 counts less, by what it
+/// is of 0.01, so that many rows have to speak for it. With fewer than two rows, the largest.
 ///
 /// With few rows the least of the losses is the luckiest one, and mostly of too weak a ridge; the largest strength
 /// within one standard error of it (Breiman et al. 1984, section 3.4.3) is too strong where columns tell much. A mean
@@ -259,6 +260,9 @@ pub fn choose_ridge(
     Ok(plausible(grid, &means, groups as f64, loss))
 }
 
+/// The strength below which few rows do not choose by themselves.
+const WEAK: f64 = 0.01;
+
 /// The mean of strengths in their logarithms, each with the weight that its mean loss on so many groups of rows gives.
 fn plausible(grid: &[f64], losses: &[f64], groups: f64, loss: PlainLoss) -> f64 {
     // Half of the logarithm of the likelihood.
@@ -273,8 +277,9 @@ fn plausible(grid: &[f64], losses: &[f64], groups: f64, loss: PlainLoss) -> f64 
     let least = least.expect("a grid of several strengths has one above 0") / 10.0;
     let (mut sum, mut weights) = (0.0, 0.0);
     for (&ridge, likely) in grid.iter().zip(&likely) {
-        let weight = libm::exp(likely - most);
-        sum += weight * libm::log(ridge.max(least));
+        let ridge = ridge.max(least);
+        let weight = libm::exp(likely - most) * (ridge / WEAK).min(1.0);
+        sum += weight * libm::log(ridge);
         weights += weight;
     }
     libm::exp(sum / weights)

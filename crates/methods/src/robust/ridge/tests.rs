@@ -172,6 +172,11 @@ fn strengths_count_by_their_likelihood() {
         plausible(&grid, &[2.0, 4.0], 4.0, PlainLoss::Absolute),
         expected(0.25),
     );
+    // Of three that are as likely, the weakest has a tenth of the weight.
+    let grid = [0.001, 0.01, 1.0];
+    let found = plausible(&grid, &[1.0; 3], 9.0, PlainLoss::Squared);
+    let mean = (0.1 * libm::log(0.001) + libm::log(0.01)) / 2.1;
+    near(found, libm::exp(mean));
 }
 
 #[test]
