@@ -1,5 +1,7 @@
 //! HCCT that finds the number of groups: what it forms, what it measures, and what a lead may not do.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Value, json};
 
 use super::equipped::strategy_for;
@@ -35,11 +37,19 @@ fn formed(silos: &[TestHospital]) -> (State, LoadedManifest) {
 
 #[test]
 fn silos_of_one_kind_are_found_and_those_of_many_stay_alone() {
-    assert_eq!(found(hospitals(6, 2, 20), 2).coalitions, [0, 1, 0, 1, 0, 1]);
+    for rows in [12, 20, 60] {
+        let groups = found(hospitals(6, 2, rows), 2).coalitions;
+        // Kinds alternate: none are mixed, and one silo at most stays apart.
+        let of = |kind: usize| -> BTreeSet<u32> {
+            groups.iter().skip(kind).step_by(2).copied().collect()
+        };
+        assert!(of(0).is_disjoint(&of(1)), "{rows}: {groups:?}");
+        assert!(of(0).len() + of(1).len() <= 3, "{rows}: {groups:?}");
+        // And stay so.
+        assert_eq!(found(hospitals(6, 2, rows), 4).coalitions, groups);
+    }
     assert_eq!(found(hospitals(4, 4, 60), 2).coalitions, [0, 1, 2, 3]);
     assert_eq!(found(hospitals(5, 1, 12), 2).coalitions, [0; 5]);
-    // And stay so.
-    assert_eq!(found(hospitals(6, 2, 20), 4).coalitions, [0, 1, 0, 1, 0, 1]);
 }
 
 #[test]
