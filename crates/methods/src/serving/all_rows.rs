@@ -22,9 +22,8 @@ const WEAK_RIDGE: f64 = 1e-4;
 /// without a federation has it; shows the model after every round.
 ///
 /// A learner with exact fits (linear and logistic models) minimises the loss plus half of the training's
-/// weight decay times the squared weights exactly: what a training in steps with that
-/// weight decay times the squared weights is minimised exactly: what a training in steps with that
-/// decay would come to in the end. `after_round` sees the one model. Without weight decay such a fit
+/// weight decay times the squared weights exactly: what a training in steps with that decay would come
+/// to in the end. `after_round` sees the one model. Without weight decay such a fit
 /// may not exist, where columns separate the labels: then the ridge is chosen by cross-validation on
 /// these rows. Or it is not unique, where columns depend on each other: then the ridge is the least
 /// that makes it so. All other models, and those of more than a million numbers in all rows, are

@@ -57,7 +57,7 @@ impl PlainLoss {
 pub enum Ridge {
     /// A fixed strength ρ ≥ 0: half of it times the squared norm is added to the mean loss.
     Fixed(f64),
-    /// The strength with the least loss in cross-validation: `{ folds = 5, grid = [0.01, 0.1] }`.
+    /// A mean of strengths by their losses in cross-validation: `{ folds = 5, grid = [0.01, 0.1] }`.
     CrossValidated(RidgeGrid),
 }
 
