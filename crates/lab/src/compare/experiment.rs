@@ -85,9 +85,8 @@ impl Experiment {
     /// [`ExperimentError`]: what cannot be read, or the first error in it.
     pub fn load(name: &str, choices: &Choices) -> Result<Self, ExperimentError> {
         let built_in = BUILT_IN.iter().chain(simulations::scenario::BUILT_IN);
-        if let Some((name, text)) = built_in.clone().find(|(own, _)| *own == name) {
-            let file = format!("{name}.toml (built in)");
-            return Self::parse(&file, text, Path::new(""), choices);
+        if let Some(found) = built_in.clone().find(|(own, _)| *own == name) {
+            return Self::built_in(found, choices);
         }
         let names = |of: &[(&str, &str)]| {
             let names: Vec<_> = of.iter().map(|(name, _)| *name).collect();
@@ -103,6 +102,18 @@ impl Experiment {
             scenarios: names(simulations::scenario::BUILT_IN),
         })?;
         Self::parse(name, &text, path.parent().unwrap_or(Path::new("")), choices)
+    }
+
+    /// Reads a built-in experiment or scenario: its name and its text.
+    ///
+    /// # Errors
+    /// As [`Experiment::parse`].
+    pub(super) fn built_in(
+        (name, text): &(&str, &str),
+        choices: &Choices,
+    ) -> Result<Self, ExperimentError> {
+        let file = format!("{name}.toml (built in)");
+        Self::parse(&file, text, Path::new(""), choices)
     }
 
     /// Reads an experiment, or a scenario to compare with the references, from its text. Every run of

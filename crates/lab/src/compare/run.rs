@@ -110,7 +110,7 @@ impl Default for CompareOptions<'_> {
 
 /// Returns the key of a scenario's rows, beside the silos and the seed: with noise they are read in another
 /// way.
-fn rows_of(scenario: &Scenario) -> String {
+pub(super) fn rows_of(scenario: &Scenario) -> String {
     let task = serde_json::to_string(&scenario.task).unwrap_or_default();
     format!("{task} {}", scenario.is_noised())
 }

@@ -7,13 +7,12 @@
 
 use std::collections::BTreeSet;
 use std::path::Path;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use methods::strategy::{Names, build};
 use methods::{State, Strategy};
 use serde::Serialize;
-use task::metrics::MetricName;
+use task::{ModelConfig, TaskConfig, loss::RegressionLoss, metrics::MetricName};
 use toml::{Table, Value};
 
 use super::best_of::half;
@@ -23,9 +22,11 @@ use super::differences::{ComparedPair, MeanDifference, NoInterval};
 use super::entry::{CONSTANT, ExperimentEntry, OWN};
 use super::error::ExperimentError;
 use super::experiment::Experiment;
+use super::file::RunSettings;
+use super::kept::RecentValues;
 use super::result::{SiloModel, UnitResult};
 use super::row_draws::SharedDraws;
-use super::run::{CompareOptions, run_units};
+use super::run::{CompareOptions, rows_of, run_units};
 use super::steps::{STEPS, StepTime};
 use crate::statistic::{BY_CHANCE, Interval};
 use simulations::scenario::Scenario;
@@ -44,6 +45,10 @@ const TRAINED: &str = "local";
 const MIXED: &str = "hierarchical";
 /// Most rounds of it.
 const MIXED_ROUNDS: i64 = 60;
+/// A model whose loss it does not have.
+const ABSOLUTE: ModelConfig = ModelConfig::Linear {
+    loss: RegressionLoss::Absolute,
+};
 /// Fewest complete seeds that confirm: with fewer, nobody knows how much of a gain is luck.
 pub const CONFIRMING: usize = 3;
 /// With at least so many coalitions for each member, hardly anybody shares a model.
@@ -127,10 +132,7 @@ impl Experiment {
         // A scenario, where an experiment has the same name.
         let mut scenarios = simulations::scenario::BUILT_IN.iter();
         let mut experiment = match scenarios.find(|(own, _)| *own == name) {
-            Some((name, text)) => {
-                let file = format!("{name}.toml (built in)");
-                Self::parse(&file, text, Path::new(""), &choices)?
-            }
+            Some(scenario) => Self::built_in(scenario, &choices)?,
             None => Self::load(name, &choices)?,
         };
         if !experiment.of_scenario {
@@ -163,12 +165,11 @@ impl Experiment {
     /// Settings of the last strategy, a mixed model. Its fits are exact, and it ends by itself.
     fn suit_mixed(&mut self) {
         let masked = self.is_masked();
-        let absolute = ["task", "table", "model", "linear", "loss"];
-        let mut place = self.scenario.get(absolute[0]);
-        for key in &absolute[1..] {
-            place = place.and_then(|table| table.get(key));
-        }
-        let absolute = place.and_then(Value::as_str) == Some("absolute");
+        let first = self.scenario(&self.variants[0], &self.entries[0], &RunSettings::new(), 0);
+        let absolute = first.is_ok_and(|scenario| match scenario.task {
+            TaskConfig::Table(task) => task.model == ABSOLUTE,
+            _ => false,
+        });
         let metric = self.metrics.first().copied().unwrap_or(MetricName::Mae);
         let Some(last) = self.entries.last_mut() else {
             return;
@@ -181,12 +182,9 @@ impl Experiment {
         }
         // It has no absolute loss, and is measured like the others.
         if absolute {
-            let squared = Table::from_iter([("loss".to_owned(), Value::from("squared"))]);
-            let linear = Table::from_iter([("linear".to_owned(), Value::Table(squared))]);
-            last.set
-                .insert("task.table.model".into(), Value::Table(linear));
-            last.set
-                .insert("task.table.metric".into(), metric.key().into());
+            for (key, value) in [("model.linear.loss", "squared"), ("metric", metric.key())] {
+                last.set.insert(format!("task.table.{key}"), value.into());
+            }
         }
     }
 }
@@ -207,7 +205,8 @@ pub fn advise(
         ..CompareOptions::default()
     };
     let began = Instant::now();
-    let study = |scenario: &Scenario| scenario.study(data).map(Arc::new);
+    let studies = RecentValues::new(2);
+    let study = |scenario: &Scenario| studies.get(&rows_of(scenario), || scenario.study(data));
     experiment.leave_out_unable(&study)?;
     experiment.check_members(&study)?;
     // The first step is run to learn how long the others take.
@@ -427,7 +426,7 @@ fn exposure(experiment: &Experiment, label: &str, results: &[UnitResult]) -> Vec
         true => "of which members can read the sum over all silos",
         false => "which all members can read",
     };
-    if label == MIXED {
+    if strategy.name() == MIXED {
         return vec![
             format!(
                 "in every round sums over its rows, {seen}: of products of columns and outcome, or for classes the \

@@ -3,6 +3,8 @@
 use simulations::random::Random;
 
 use super::super::differences::coverage::normal;
+use std::sync::Arc;
+
 use super::*;
 
 /// A gain in this many seeds, with an interval or the reason why there is none.

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// A mixed model of patients, in at most so many rounds.
+/// The row of a mixed model of patients, which has this many rounds at most.
 fn mixed(rounds: u64, tune: &str) -> ComparisonRow {
     let text = format!(
         "name = \"ended\"
