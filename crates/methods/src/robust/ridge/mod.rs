@@ -263,7 +263,8 @@ pub fn choose_ridge(
 /// The strength below which few rows do not choose by themselves.
 const WEAK: f64 = 0.01;
 
-/// The mean of strengths in their logarithms, each with the weight that its mean loss on so many groups of rows gives.
+/// The geometric mean of these strengths. Each counts by its likelihood, which follows from its mean loss and the number
+/// of groups of rows.
 fn plausible(grid: &[f64], losses: &[f64], groups: f64, loss: PlainLoss) -> f64 {
     // Half of the logarithm of the likelihood.
     let likely = |mean: f64| match loss {

@@ -41,9 +41,9 @@ use student::two_sided;
 
 pub use rounds::{NotTogether, TogetherRounds, TogetherStage};
 
-/// Probability with which one of all silos, or more, seems to be clearly off where all are alike (Bonferroni): what is
-/// less likely, either way, stays as the silo measured it. By Student's distribution, because the standard error is
-/// one of few folds: of five, one silo in nine is two of these off by chance.
+/// Where all silos are alike, the probability that at least one of them seems to be unlike the others (Bonferroni). An
+/// advantage that is less likely than that stays as the silo measured it. Student's distribution, because the standard
+/// error is over few folds: with five, one silo in nine is two standard errors off by chance.
 const CLEAR: f64 = 0.05;
 
 /// Sums over silos of what they measured of one candidate, in the unit of the loss.
