@@ -96,24 +96,24 @@ pub(crate) fn proven(summary: &Summary) -> Option<String> {
 
 /// Returns how models trained alone were tuned.
 fn tuned(tuning: &Tuning) -> String {
-    let rates = if tuning.rates {
+    let searched = if tuning.rates {
         "epochs, learning rate and weight decay"
     } else {
         "epochs"
     };
-    let (or_fit, fits) = if tuning.fits > 0.0 {
-        (
-            ", or an exact fit",
-            format!(" and {:.0} exact fits", tuning.fits),
-        )
-    } else {
-        ("", String::new())
-    };
-    format!(
-        "models trained alone were tuned by cross-validation on training rows ({rates}{or_fit}): per silo {:.0} \
-         trainings as long as the federation's{fits}",
+    let trained = format!(
+        "tuned by cross-validation on training rows ({searched}): per silo {:.0} trainings as long as the federation's",
         tuning.trainings
-    )
+    );
+    let fitted = "exact fits to the training rows, with a ridge chosen by cross-validation";
+    match tuning.silos - tuning.fitted {
+        0 => format!("models trained alone are {fitted}"),
+        trained_alone if tuning.fitted > 0 => format!(
+            "models trained alone are {fitted}, at {} of {} silos; those of the other {trained_alone} were {trained}",
+            tuning.fitted, tuning.silos
+        ),
+        _ => format!("models trained alone were {trained}"),
+    }
 }
 
 fn carried(mesh: &Mesh) -> String {

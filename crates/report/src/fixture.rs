@@ -49,6 +49,7 @@ pub(crate) fn summary(silos: usize, coalitions: usize, rounds: u64) -> Summary {
         harmed: None,
         tuning: Some(Tuning {
             silos,
+            fitted: 0,
             rates: true,
             trainings: 20.0,
             fits: 0.0,

@@ -150,6 +150,7 @@ mod tests {
         let mut story = fixture::story(4, 2, 2);
         story.tuning = Some(Tuning {
             silos: 4,
+            fitted: 0,
             rates: true,
             trainings: 20.0,
             fits: 0.0,

@@ -22,8 +22,6 @@ use lab::summary::NO_BOUND;
 
 /// The bounds that are looked at.
 const EPSILONS: [f64; 5] = [0.5, 1.0, 2.0, 4.0, 20.0];
-/// Each silo's own fit by a ridge around 0, with an intercept: that of `shrunken` without a federation.
-const TO_ZERO: &str = "own-fit, shrunken to 0";
 /// Splits of the rows.
 const SPLITS: usize = 20;
 /// The grid: rounds, norms to which gradients are clipped, and the largest step, which is rate · norm.
@@ -153,11 +151,6 @@ fn over(row: &ComparisonRow, reference: &str) -> String {
     })
 }
 
-/// Returns how much better it is than each silo alone, by both own fits.
-fn gains(row: &ComparisonRow) -> String {
-    format!("{} | {}", over(row, "own-fit"), over(row, TO_ZERO))
-}
-
 fn table(name: &str, rows: &Arc<MakeRows>, splits: usize) -> Result<(), Box<dyn Error>> {
     let comparison = measured(&scenario(), &EPSILONS, rows, splits)?;
     let (text, points) = grid();
@@ -168,17 +161,17 @@ fn table(name: &str, rows: &Arc<MakeRows>, splits: usize) -> Result<(), Box<dyn 
     };
     println!("\n{name}: log loss, {splits} splits\n");
     println!(
-        "| | log loss | better than the own fit (95 %) | than that to 0 (95 %) | best of the grid | settings of it | \
+        "| | log loss | better than the own fit (95 %) | best of the grid | settings of it | \
          seconds | bytes |"
     );
-    println!("|---|---|---|---|---|---|---|---|");
+    println!("|---|---|---|---|---|---|---|");
     let cost = |row: &ComparisonRow| {
         let bytes = row.to_end.as_ref().map_or(0.0, |end| end.bytes.mean);
         format!("{:.4} | {:.0}", row.seconds.0, bytes)
     };
-    for label in ["own-fit", TO_ZERO, "without noise"] {
+    for label in ["own-fit", "without noise"] {
         let row = find(&comparison, label).ok_or("a row is missing")?;
-        let (value, gain) = (cells(&row), gains(&row));
+        let (value, gain) = (cells(&row), over(&row, "own-fit"));
         println!("| {label} | {value} | {gain} | | | {} |", cost(&row));
     }
     for epsilon in EPSILONS {
@@ -198,24 +191,24 @@ fn table(name: &str, rows: &Arc<MakeRows>, splits: usize) -> Result<(), Box<dyn 
         println!(
             "| steps, ε {epsilon} (ε_alone {alone}) | {} | {} | {} | {settings} | {} |",
             cells(&row),
-            gains(&row),
+            over(&row, "own-fit"),
             cells(&best),
             cost(&row)
         );
         let (own, shrunken) = (", own intercept", ", shrunken");
         for (release, adapted) in [
-            ("gradients", own),
-            ("gradients", shrunken),
-            ("sufficient-statistics", ""),
-            ("sufficient-statistics", own),
-            ("sufficient-statistics", shrunken),
+            ("steps", own),
+            ("steps", shrunken),
+            ("once", ""),
+            ("once", own),
+            ("once", shrunken),
         ] {
             let label = format!("{release}, epsilon {epsilon}{adapted}");
             let row = find(&comparison, &label).ok_or("a row is missing")?;
             println!(
                 "| {release}, ε {epsilon}{adapted} | {} | {} | | | {} |",
                 cells(&row),
-                gains(&row),
+                over(&row, "own-fit"),
                 cost(&row)
             );
         }

@@ -12,7 +12,7 @@ use methods::serving::{
     mean_of_coalitions, members_of, model_of_all_rows,
 };
 use methods::strategy::{Kept, State};
-use methods::{Learner, Params, Role};
+use methods::{Learner, Params};
 use protocol::MemberIndex;
 
 use super::measured_model::{MeasuredModel, MetricValues};
@@ -106,15 +106,9 @@ impl TrainedFederation {
         })
     }
 
-    /// The same federation, each of whose silos adapts its model to its own training rows afterwards. Where nothing
-    /// was learned together, the model that is adapted is 0.
-    pub(super) fn adapted(mut self, adapted: Option<Adaptation>) -> Self {
-        self.adapted = adapted;
-        if let (Some(_), TrialModels::Own(models)) = (adapted, &mut self.models) {
-            let own = models.iter_mut().flatten();
-            own.for_each(|(model, _)| *model = untrained(model));
-        }
-        self
+    /// The same federation, each of whose silos adapts its model to its own training rows afterwards.
+    pub(super) fn adapted(self, adapted: Option<Adaptation>) -> Self {
+        Self { adapted, ..self }
     }
 
     /// The models that every silo, members first, has made alone since `began`.
@@ -307,8 +301,7 @@ impl TrainedFederation {
         let Some(how) = self.adapted.filter(|_| learner.samples() > 0) else {
             return Some((learner, model));
         };
-        let seed = alone(&self.scenario, Params::empty(), place, round).seed;
-        let model = how.adapt(&*learner, &model, seed).ok()?;
+        let model = how.adapt(&*learner, &model).ok()?;
         Some((learner, model))
     }
 
@@ -586,15 +579,4 @@ fn constant(
     let mean =
         mean.ok_or_else(|| RunError::Setup("the targets of these silos have no mean".into()));
     Ok(TrialModels::Constant(mean?, model))
-}
-
-/// The model with 0 for all that is trained; what is agreed, such as its scale, stays.
-fn untrained(model: &Params) -> Params {
-    let layout = model.layout();
-    Params::build(layout, |values| {
-        values.copy_from_slice(model.values());
-        let tensors = layout.tensors().iter().enumerate();
-        let trained = tensors.filter(|(_, tensor)| tensor.role != Role::Buffer);
-        trained.for_each(|(at, _)| values[layout.range(at)].fill(0.0));
-    })
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use learn::Study;
 use methods::learner::RowResults;
-use methods::serving::{Candidate, Tuned};
+use methods::serving::{Candidate, Tuned, Way};
 use task::{metrics::Metric, metrics::MetricName};
 
 use super::classes::class_results;
@@ -242,6 +242,10 @@ fn tuning(members: &[SiloResult]) -> Option<Tuning> {
     };
     (!tuned.is_empty()).then(|| Tuning {
         silos: tuned.len(),
+        fitted: tuned
+            .iter()
+            .filter(|one| matches!(one.way, Way::Fit { .. }))
+            .count(),
         rates: tuned.iter().any(|one| one.rates),
         trainings: mean(&|one| one.trainings),
         fits: mean(&|one| one.fits as f64),

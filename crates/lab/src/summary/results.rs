@@ -94,11 +94,13 @@ pub struct Harmed {
 pub struct Tuning {
     /// Members whose local model was tuned.
     pub silos: usize,
+    /// Those of them whose local model is an exact fit.
+    pub fitted: usize,
     /// `true` if learning rates and weight decays were searched, and not only the number of epochs.
     pub rates: bool,
     /// Mean number of trainings at a member, each as long as the federation's.
     pub trainings: f64,
-    /// Mean number of exact fits at a member.
+    /// Mean number of exact and robust fits at a member, without those by which each chooses its ridge.
     pub fits: f64,
 }
 

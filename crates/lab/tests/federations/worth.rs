@@ -105,22 +105,14 @@ fn ten_silos_with_few_rows_are_advised_to_join_with_settings() {
     assert_eq!(advice.changes, None);
 }
 
-/// A gain over an own fit that holds back is none: a ridge around 0 with an intercept is as good.
+/// Rounds that look at no row for their settings gain nothing over an own fit that is not held back.
 #[test]
-fn settings_that_see_no_row_do_not_beat_the_better_local_fit() {
+fn settings_that_see_no_row_do_not_beat_the_local_fit() {
     let Some(folder) = folder() else { return };
     let rows = public_rows::breast_cancer(&folder).unwrap();
     let advice = advice(SCENARIO, &rows, 1.0, 10);
     let plain = &advice.releases[0];
     assert!(!plain.joins(), "{plain:?}");
-    let rows = &advice.comparison.variants[0].strategies;
-    let own = rows.iter().find(|row| row.label == plain.label).unwrap();
-    let over = |label: &str| {
-        let against = own.against.iter().find(|one| one.over == label).unwrap();
-        against.inside.as_ref().unwrap().interval().unwrap()
-    };
-    assert!(over("own-fit").by > 0.0);
-    assert!(over("own-fit, shrunken to 0").by < over("own-fit").by);
     // Noise costs something.
     assert!(plain.price.unwrap().by < 0.0);
 }

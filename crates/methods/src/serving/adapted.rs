@@ -3,9 +3,9 @@
 //! The released model does not change, and what follows from it and the own rows stays at the silo: a bound on
 //! the release stays as it is.
 
+use super::Candidate;
 use super::intercept::with_own_intercept;
 use super::shrunken::shrunken;
-use super::{Candidate, TUNING_FOLDS};
 use crate::learner::{LearnError, Learner};
 use crate::params::Params;
 
@@ -31,7 +31,7 @@ impl Adaptation {
         }
     }
 
-    /// The model, adapted to the training rows of `learner`. `seed` divides these rows into folds.
+    /// The model, adapted to the training rows of `learner`.
     ///
     /// # Errors
     /// [`LearnError`]: the silo has no training rows, or its learner cannot adapt the model so.
@@ -39,14 +39,13 @@ impl Adaptation {
         self,
         learner: &dyn Learner,
         model: &(Params, Params),
-        seed: u64,
     ) -> Result<(Params, Params), LearnError> {
         if learner.samples() == 0 {
             return Err(LearnError::NoRows("train"));
         }
         match self {
             Self::OwnIntercept => with_own_intercept(learner, model),
-            Self::Shrunken => shrunken(learner, model, (TUNING_FOLDS, seed)),
+            Self::Shrunken => shrunken(learner, model),
         }
     }
 }

@@ -10,7 +10,7 @@ use super::folds::has_classes;
 
 /// Most numbers, of all rows together, that are fitted exactly: a fit takes about 30 seconds for as many.
 const MOST_NUMBERS: u64 = 1_000_000;
-/// Most numbers for which a ridge is chosen by cross-validation, which takes thirty fits.
+/// Most numbers for which a ridge is chosen by cross-validation, which takes fifty fits.
 const MOST_NUMBERS_CHOSEN: u64 = 100_000;
 /// The ridge of an exact fit of numbers whose columns depend on each other, so that without one
 /// there is no single fit: small enough to leave the outputs as they are.

@@ -4,7 +4,7 @@ use super::alone::Alone;
 use super::folds::{
     CandidateLosses, by_groups, has_classes, loss, measured, with_more_rows, without_folds,
 };
-use super::local::{FEW_ROWS, FoldLosses, LocalModels};
+use super::local::{FoldLosses, LocalModels};
 use super::{
     Adaptation, Candidate, ComparedModels, ComparedOn, PersonalParts, Served, is_never_trained,
 };
@@ -13,6 +13,8 @@ use crate::params::Params;
 
 /// Fewest validation rows to compare on.
 pub const VALIDATION_ROWS: usize = 20;
+/// Rows of classes below which the row more of each class says much of what is measured.
+const FEW_ROWS: f64 = 50.0;
 
 /// The candidates of a silo, and the settings of the comparison.
 #[derive(Clone, Copy)]
@@ -106,7 +108,7 @@ impl CandidateComparison<'_> {
             &[]
         };
         let adapted = adaptations.iter().filter_map(|&how| {
-            let model = how.adapt(self.equipped, self.coalition, self.alone.seed);
+            let model = how.adapt(self.equipped, self.coalition);
             Some((how, model.ok()?))
         });
         let adapted: Vec<_> = adapted.collect();
@@ -146,11 +148,10 @@ impl CandidateComparison<'_> {
         }
     }
 
-    /// Returns whether these are few rows of classes, so that the row more of each says much of what is measured.
+    /// Returns whether these are [few](FEW_ROWS) rows of classes.
     fn few_of_classes(&self, rows: &[f64], split: Split) -> bool {
         let (model, personal) = &self.local.model;
-        rows.iter().sum::<f64>() < FEW_ROWS as f64
-            && has_classes(self.plain, (model, personal), split)
+        rows.iter().sum::<f64>() < FEW_ROWS && has_classes(self.plain, (model, personal), split)
     }
 
     /// Losses on every validation row, or the mean of every group of them, which no model has seen, and the
@@ -216,7 +217,7 @@ impl CandidateComparison<'_> {
         let adapt = |how: Adaptation, model: &Params| {
             each(&|own| {
                 let around = self.alone.around(own, model)?;
-                loss(own, &how.adapt(own, &around, self.alone.seed)?, count)
+                loss(own, &how.adapt(own, &around)?, count)
             })
         };
         let shared = (self.members > 1).then_some(&self.coalition.0);

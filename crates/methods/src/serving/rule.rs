@@ -60,32 +60,6 @@ fn least_without<'a>(
     all.iter().min_by(|a, b| loss(a).total_cmp(&loss(b)))
 }
 
-/// The strength of a ridge between those of these fits, in the mean of their logarithms. A fit counts
-/// `exp(−n/2 · (L − L₀))` with its mean loss `L` over the `n` rows of the folds, `fold` excepted, and the
-/// least `L₀`: all alike where losses differ by chance, the best alone where rows tell them apart. `None`
-/// without fits.
-///
-/// With few rows the least of the losses is the luckiest one, and mostly of too weak a ridge; the strongest
-/// of those near it, as in the one-standard-error rule, is too strong where features tell much. A mean is
-/// wrong by little in both cases. The half stands for folds whose models share most of their rows.
-pub(super) fn plausible_ridge(fits: &[TriedWay], rows: &[f64], fold: Option<usize>) -> Option<f64> {
-    let rows = kept(rows, fold);
-    let count: f64 = rows.iter().sum();
-    let strengths = fits.iter().filter_map(|one| match one.way {
-        Way::Fit { ridge, .. } => Some((ridge, mean(&kept(&one.losses, fold), &rows))),
-        Way::Training { .. } => None,
-    });
-    let strengths: Vec<(f64, f64)> = strengths.collect();
-    let losses = strengths.iter().map(|(_, loss)| *loss);
-    let least = losses.min_by(f64::total_cmp)?;
-    let weight = |loss: f64| libm::exp(-0.5 * count * (loss - least));
-    let all: f64 = strengths.iter().map(|(_, loss)| weight(*loss)).sum();
-    let logarithms = strengths
-        .iter()
-        .map(|(ridge, loss)| weight(*loss) * libm::log(*ridge));
-    Some(libm::exp(logarithms.sum::<f64>() / all))
-}
-
 /// The values of all folds but one.
 fn kept(values: &[f64], fold: Option<usize>) -> Vec<f64> {
     let each = values.iter().enumerate();
@@ -118,25 +92,5 @@ mod tests {
         let best = tried(4.0, &[0.5, 0.6, 0.7]);
         let measured = least_on_others(&[best], &[1.0; 3]);
         assert_eq!(measured, [0.5, 0.6, 0.7]);
-    }
-
-    #[test]
-    fn similar_ridges_are_averaged_and_a_clearly_best_one_is_taken() {
-        let ridge = |all: &[TriedWay], rows: f64| {
-            plausible_ridge(all, &[rows; 4], None).map(|ridge| (1e6 * ridge).round() / 1e6)
-        };
-        let alike = vec![tried(0.01, &[0.5; 4]), tried(1.0, &[0.5; 4])];
-        assert_eq!(ridge(&alike, 5.0), Some(0.1));
-        // With twenty rows a difference of .05 is e^−½ to 1; with two thousand it is clear.
-        let behind = vec![tried(0.01, &[0.5; 4]), tried(1.0, &[0.55; 4])];
-        let share = 1.0 / (1.0 + libm::exp(0.5));
-        let expected = libm::exp((1.0 - share) * libm::log(0.01));
-        assert_eq!(ridge(&behind, 5.0), Some((1e6 * expected).round() / 1e6));
-        assert_eq!(ridge(&behind, 500.0), Some(0.01));
-        assert_eq!(ridge(&[], 5.0), None);
-        // The fold that is left out has no say.
-        let lucky = vec![tried(0.01, &[9.0, 0.5, 0.5]), tried(1.0, &[0.0, 0.5, 0.5])];
-        let without = plausible_ridge(&lucky, &[5.0; 3], Some(0)).unwrap();
-        assert!((without - 0.1).abs() < 1e-12);
     }
 }

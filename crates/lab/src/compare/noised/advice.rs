@@ -20,8 +20,8 @@ use super::super::error::ExperimentError;
 use super::super::experiment::Experiment;
 use super::super::file::RunSettings;
 use super::super::run::{CompareOptions, CompareProgress, MakeRows, run_units};
+use super::WITHOUT;
 use super::imitation::Imitation;
-use super::{OWN_TO_ZERO, WITHOUT};
 use crate::statistic::Interval;
 use crate::summary::NoiseBound;
 
@@ -58,8 +58,7 @@ pub struct ReleaseAdvice {
     pub adapted: Option<Adaptation>,
     /// Bound by its noise.
     pub noise: Option<NoiseBound>,
-    /// Gain over the model that each silo makes alone, per silo; of two such models over the one that is harder
-    /// to beat.
+    /// Gain over the model that each silo makes alone, per silo.
     pub gain: Option<Interval>,
     /// Difference from the federation without noise: mostly negative, worse.
     pub price: Option<Interval>,
@@ -76,11 +75,7 @@ impl ReleaseAdvice {
             label: row.label.clone(),
             adapted: entry.adapted,
             noise: row.noise.clone(),
-            // Alone is the better of both, so the gain is the smaller one.
-            gain: [OWN, OWN_TO_ZERO]
-                .into_iter()
-                .filter_map(over)
-                .min_by(|a, b| a.low.total_cmp(&b.low)),
+            gain: over(OWN),
             price: over(WITHOUT),
         }
     }

@@ -25,9 +25,6 @@ use super::file::RunSettings;
 
 /// Label of the federation without noise.
 pub(super) const WITHOUT: &str = "without noise";
-/// Label of each silo alone with the fit that is shrunken towards the global model, towards 0 here. What that fit
-/// gains is none of the federation's.
-pub(super) const OWN_TO_ZERO: &str = "own-fit, shrunken to 0";
 
 impl Experiment {
     /// Adds each silo alone, and the federation with noise at these ε. A scenario's own strategy is the
@@ -53,12 +50,7 @@ impl Experiment {
         let mut strategy = Table::new();
         strategy.insert("name".into(), OWN.into());
         let alone = ExperimentEntry::plain(OWN, strategy);
-        let to_zero = ExperimentEntry {
-            label: OWN_TO_ZERO.into(),
-            adapted: Some(Adaptation::Shrunken),
-            ..alone.clone()
-        };
-        self.entries.splice(0..0, [alone, to_zero]);
+        self.entries.insert(0, alone);
         for &epsilon in epsilons {
             let releases: Vec<_> = match (&agreed, &own) {
                 (Some(agreed), Some(own)) => vec![as_agreed(agreed, own, epsilon)],

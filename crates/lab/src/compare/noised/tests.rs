@@ -61,7 +61,6 @@ fn local_no_noise_and_every_epsilon_stand_side_by_side() {
     let labels: Vec<&str> = rows.iter().map(|row| &row.label[..]).collect();
     let expected = [
         "own-fit",
-        "own-fit, shrunken to 0",
         "without noise",
         "steps, epsilon 0.05",
         "steps, epsilon 0.05, own intercept",
@@ -100,10 +99,7 @@ fn beside_the_others(comparison: &Comparison, release: &str, rounds: f64) {
     assert!(apart != 0.0 && apart < 0.05, "{release}: {own}, {losses:?}");
     for noised in [strong, weak] {
         let against: Vec<&str> = noised.against.iter().map(|one| &one.over[..]).collect();
-        assert_eq!(
-            against,
-            ["own-fit", "own-fit, shrunken to 0", "without noise"]
-        );
+        assert_eq!(against, ["own-fit", "without noise"]);
         let bound = noised.noise.as_ref().unwrap();
         assert!(bound.epsilon_alone.unwrap() > bound.epsilon.unwrap());
         // The last of all rounds, without a choice.

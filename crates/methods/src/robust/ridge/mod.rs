@@ -73,11 +73,11 @@ pub struct RidgeGrid {
 }
 
 impl Default for Ridge {
-    /// Five folds, six strengths from 0.0001 to 10.
+    /// Five folds, ten strengths from 0.0001 to 10: from 0.001 on about three times as strong each.
     fn default() -> Self {
         Self::CrossValidated(RidgeGrid {
             folds: 5,
-            grid: vec![1e-4, 1e-3, 1e-2, 0.1, 1.0, 10.0],
+            grid: vec![1e-4, 1e-3, 3e-3, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0],
         })
     }
 }
@@ -209,11 +209,16 @@ fn least_squares(rows: &Samples, ridge: f64) -> Result<LinearModel, FitError> {
 }
 
 /// The strength by cross-validation: fits to all folds but one are scored by their mean loss on that
-/// one. The strength is the mean of those of the grid, in their logarithms, in which each counts by the square root
-/// of its likelihood on the `n` groups of rows, beside the most likely one: `exp(−n/2 · (L − L₀))` for log losses,
-/// `(L₀/L)^(n/4)` for mean squares and `(L₀/L)^(n/2)` for mean absolute errors. The root is there because folds share
-/// most of their rows. 0 counts as a tenth of the least strength above it. A strength below 0.01 counts less, by what it
-/// is of 0.01, so that many rows have to speak for it. With fewer than two rows, the largest.
+/// one. The strength is the mean of those of the grid, in their logarithms, in which each counts by its likelihood on
+/// the `n` groups of rows, beside the most likely one.
+///
+/// * Of log losses that is `exp(−n · (L − L₀))`. They are measured as if there were one row more of each class than the
+///   rows: seven rows of one class are no reason for certainty.
+/// * Of numbers it is the square root, because folds share most of their rows: `(L₀/L)^(n/4)` for mean squares and
+///   `(L₀/L)^(n/2)` for mean absolute errors. A strength below 0.01 counts less there, by what it is of 0.01, so that
+///   many rows have to speak for it.
+///
+/// 0 counts as a tenth of the least strength above it. With fewer than two rows, the largest is taken.
 ///
 /// With few rows the least of the losses is the luckiest one, and mostly of too weak a ridge; the largest strength
 /// within one standard error of it (Breiman et al. 1984, section 3.4.3) is too strong where columns tell much. A mean
@@ -249,7 +254,7 @@ pub fn choose_ridge(
         .map(|at| {
             let (seen, unseen) = &splits[at % splits.len()];
             let model = ridge_fit(seen, loss, centre, grid[at / splits.len()])?;
-            Ok(loss.mean(unseen, &model) * unseen.len() as f64)
+            Ok(held_out(unseen, loss, &model, rows.len() as f64))
         })
         .collect();
     let losses: Vec<f64> = losses.into_iter().collect::<Result<_, _>>()?;
@@ -260,15 +265,26 @@ pub fn choose_ridge(
     Ok(plausible(grid, &means, groups as f64, loss))
 }
 
-/// The strength below which few rows do not choose by themselves.
+/// The sum of the losses of a model on rows that it has not seen, of `count` in all folds. Log losses as if there were
+/// one row more of each class than these: each row counts `n/(n + 2)`, and each class in its place `1/(n + 2)`.
+fn held_out(rows: &Samples, loss: PlainLoss, model: &LinearModel, count: f64) -> f64 {
+    let sum = loss.mean(rows, model) * rows.len() as f64;
+    if loss != PlainLoss::Logistic {
+        return sum;
+    }
+    let outputs = rows.iter().map(|(x, _)| model.output(x));
+    let any = outputs.map(|output| log_loss(output) + log_loss(-output));
+    (count * sum + any.sum::<f64>()) / (count + 2.0)
+}
+
+/// The strength below which few rows of numbers do not choose by themselves.
 const WEAK: f64 = 0.01;
 
 /// The geometric mean of these strengths. Each counts by its likelihood, which follows from its mean loss and the number
 /// of groups of rows.
 fn plausible(grid: &[f64], losses: &[f64], groups: f64, loss: PlainLoss) -> f64 {
-    // Half of the logarithm of the likelihood.
     let likely = |mean: f64| match loss {
-        PlainLoss::Logistic => -0.5 * groups * mean,
+        PlainLoss::Logistic => -groups * mean,
         PlainLoss::Squared => -0.25 * groups * libm::log(mean.max(f64::MIN_POSITIVE)),
         PlainLoss::Absolute => -0.5 * groups * libm::log(mean.max(f64::MIN_POSITIVE)),
     };
@@ -279,7 +295,11 @@ fn plausible(grid: &[f64], losses: &[f64], groups: f64, loss: PlainLoss) -> f64 
     let (mut sum, mut weights) = (0.0, 0.0);
     for (&ridge, likely) in grid.iter().zip(&likely) {
         let ridge = ridge.max(least);
-        let weight = libm::exp(likely - most) * (ridge / WEAK).min(1.0);
+        let before = match loss {
+            PlainLoss::Logistic => 1.0,
+            PlainLoss::Squared | PlainLoss::Absolute => (ridge / WEAK).min(1.0),
+        };
+        let weight = libm::exp(likely - most) * before;
         sum += weight * libm::log(ridge);
         weights += weight;
     }

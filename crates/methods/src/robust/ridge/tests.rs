@@ -160,7 +160,7 @@ fn strengths_count_by_their_likelihood() {
     // Weights 1 and e^−1.
     let expected = |weight: f64| libm::exp(libm::log(0.01) / (1.0 + weight));
     near(
-        plausible(&grid, &[0.5, 0.6], 20.0, PlainLoss::Logistic),
+        plausible(&grid, &[0.5, 0.6], 10.0, PlainLoss::Logistic),
         expected(libm::exp(-1.0)),
     );
     // Twice the loss has a quarter of the weight with eight rows of squares, and of four of absolute errors.
@@ -172,11 +172,40 @@ fn strengths_count_by_their_likelihood() {
         plausible(&grid, &[2.0, 4.0], 4.0, PlainLoss::Absolute),
         expected(0.25),
     );
-    // Of three that are as likely, the weakest has a tenth of the weight.
+    // Of three that are as likely, the weakest has a tenth of the weight, but with classes.
     let grid = [0.001, 0.01, 1.0];
     let found = plausible(&grid, &[1.0; 3], 9.0, PlainLoss::Squared);
     let mean = (0.1 * libm::log(0.001) + libm::log(0.01)) / 2.1;
     near(found, libm::exp(mean));
+    let found = plausible(&grid, &[1.0; 3], 9.0, PlainLoss::Logistic);
+    near(found, libm::exp(libm::log(1e-5) / 3.0));
+}
+
+#[test]
+fn certainty_costs_what_one_row_more_of_each_class_would() {
+    // Seven rows of one class, and a model that is as sure of it as this.
+    let rows = Samples::new(Matrix::zeros(7, 4), vec![1.0; 7]).unwrap();
+    let mean = |sure: f64| {
+        let intercept = libm::log(sure / (1.0 - sure));
+        let model = LinearModel {
+            intercept,
+            ..zero()
+        };
+        held_out(&rows, PlainLoss::Logistic, &model, 7.0) / 7.0
+    };
+    let (more, less) = (libm::log(0.9), libm::log(0.1));
+    assert!((mean(0.9) + (8.0 * more + less) / 9.0).abs() < 1e-12);
+    // The rule of succession has the least loss.
+    let best = mean(8.0 / 9.0);
+    assert!(
+        [0.5, 0.8, 0.93, 0.999]
+            .map(mean)
+            .iter()
+            .all(|other| *other > best)
+    );
+    // Numbers have no classes.
+    let squares = held_out(&rows, PlainLoss::Squared, &zero(), 7.0);
+    assert_eq!(squares, 7.0);
 }
 
 #[test]

@@ -24,7 +24,7 @@ fn a_global_model_that_fits_is_kept_and_another_is_left() {
         let rows = table(60, 4, classes);
         let learner = learner(kind, &rows, Standardise::None);
         let with = |centre: &Params| {
-            let (own, _) = shrunken(&learner, &(centre.clone(), Params::empty()), (5, 1)).unwrap();
+            let (own, _) = shrunken(&learner, &(centre.clone(), Params::empty())).unwrap();
             own
         };
         // What the rows themselves say, nearly without a ridge.
@@ -43,10 +43,10 @@ fn a_global_model_that_fits_is_kept_and_another_is_left() {
 fn a_model_without_exact_fits_is_not_shrunken() {
     let learner = learner(LearnerKind::Mlp, &table(60, 4, true), Standardise::None);
     let model = (learner.initial(0), Params::empty());
-    let failed = Adaptation::Shrunken.adapt(&learner, &model, 1);
+    let failed = Adaptation::Shrunken.adapt(&learner, &model);
     let failed = failed.unwrap_err().to_string();
     assert!(failed.contains("no exact fits"), "{failed}");
-    assert!(Adaptation::OwnIntercept.adapt(&learner, &model, 1).is_ok());
+    assert!(Adaptation::OwnIntercept.adapt(&learner, &model).is_ok());
     let candidates = Adaptation::ALL.map(Adaptation::candidate);
     assert_eq!(candidates, [Candidate::OwnIntercept, Candidate::Shrunken]);
 }
