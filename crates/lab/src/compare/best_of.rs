@@ -6,7 +6,7 @@
 use task::metrics::MetricName;
 
 use super::comparison::BestOf;
-use super::entry::ExperimentEntry;
+use super::entry::{ExperimentEntry, is_alone};
 use super::result::{SiloModel, UnitResult};
 use super::scope::{ReferenceResults, difference};
 
@@ -21,24 +21,18 @@ pub(super) fn half<'a>(results: &[&'a UnitResult], confirms: bool) -> Vec<&'a Un
 }
 
 impl BestOf {
-    /// `None` where too few strategies can be compared with a reference.
+    /// `None` where too few strategies can be compared with the reference of this label.
     pub(super) fn of(
         metric: MetricName,
         all: &[(&ExperimentEntry, Vec<&UnitResult>)],
-        references: &ReferenceResults<'_>,
+        (references, over): (&ReferenceResults<'_>, &str),
     ) -> Option<Self> {
-        // The best that silos make alone, else the first reference.
-        let named = |name: &str| {
-            let entry = all.iter().find(|(entry, _)| entry.name() == name);
-            entry.map(|(entry, _)| entry.label.as_str())
-        };
-        let reference = |label: &str| references.all.iter().find(|(own, _)| *own == label);
-        let mut first = ["own-fit", "local"].into_iter().filter_map(named);
-        let over = first.find_map(reference);
-        let (over, theirs) = over.or(references.all.first())?;
+        let mut named = references.all.iter().filter(|(label, _)| *label == over);
+        let (_, theirs) = named.next()?;
         let ways: Vec<_> = all
             .iter()
-            .filter(|(entry, _)| !entry.is_reference() && entry.label != *over)
+            .filter(|(entry, _)| !entry.is_reference() && !is_alone(entry.name()))
+            .filter(|(entry, _)| entry.label != over)
             .collect();
         if ways.len() < SEVERAL {
             return None;
@@ -69,7 +63,7 @@ impl BestOf {
         Some(Self {
             label: entry.label.clone(),
             of,
-            over: (*over).to_owned(),
+            over: over.to_owned(),
             outside,
             chosen,
             seeds: confirmed.as_ref().map_or(0, |one| one.seeds),

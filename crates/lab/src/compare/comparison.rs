@@ -69,6 +69,10 @@ pub struct VariantTable {
     pub notes: Vec<String>,
     /// The strategies.
     pub strategies: Vec<ComparisonRow>,
+    /// Label of the reference that counts: of the models that silos make alone (`own-fit`, `local`) those with the best
+    /// mean over the members; where there are none, the first reference.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub alone: Option<String>,
     /// The best of several strategies, on seeds that did not choose it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub best: Option<BestOf>,

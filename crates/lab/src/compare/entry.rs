@@ -12,6 +12,8 @@ pub(super) const POOLED: &str = "pooled";
 /// Label and name of the reference that is the best model which every silo makes alone, chosen by
 /// cross-validation on its own rows.
 pub(super) const OWN: &str = "own-fit";
+/// Name of the strategy by which each silo trains alone, with settings that are chosen over all silos.
+pub(super) const LOCAL: &str = "local";
 /// Label and name of the reference that gives every row the mean target of all members' rows.
 pub(super) const CONSTANT: &str = "constant";
 
@@ -90,4 +92,9 @@ impl ExperimentEntry {
         let fit = self.strategy.get("fit").and_then(Value::as_str);
         fit == Some("exact") || self.name() == "robust-local"
     }
+}
+
+/// Returns whether silos make models alone by the strategy of this name.
+pub(super) fn is_alone(strategy: &str) -> bool {
+    matches!(strategy, OWN | LOCAL)
 }

@@ -9,7 +9,7 @@ use super::comparison::{
     Against, BestOf, ChosenSettings, ComparisonRow, CostToReach, CurvePoint, ServedSummary,
     TriedSettings, VariantTable,
 };
-use super::entry::{ExperimentEntry, OWN, POOLED};
+use super::entry::{ExperimentEntry, LOCAL, OWN, POOLED, is_alone};
 use super::experiment::Experiment;
 use super::file::Variant;
 use super::grouping::{agreement, stability, together};
@@ -25,7 +25,7 @@ fn is_reference(entry: &ExperimentEntry) -> bool {
     let plain =
         !entry.strategy.contains_key("personal") && !entry.strategy.contains_key("aggregation");
     match entry.name() {
-        "local" | POOLED | OWN => true,
+        LOCAL | POOLED | OWN => true,
         "fedavg" => plain && entry.set.is_empty(),
         _ => false,
     }
@@ -61,6 +61,7 @@ impl VariantTable {
             let each = measured.into_iter().flatten();
             Spread::of(each.map(|result| count(result))).map_or(0.0, |spread| spread.mean)
         };
+        let notes = first.map_or_else(Vec::new, |result| result.notes.clone());
         let references = ReferenceResults {
             all: all
                 .iter()
@@ -80,6 +81,10 @@ impl VariantTable {
                 ..row
             }
         });
+        let strategies: Vec<ComparisonRow> = strategies.collect();
+        let alone = best_alone(metrics[0], &strategies);
+        let first = || references.all.first().map(|(label, _)| (*label).to_owned());
+        let alone = alone.or_else(first);
         Self {
             name: variant.name.clone(),
             members: names(false),
@@ -89,12 +94,27 @@ impl VariantTable {
                 .iter()
                 .flat_map(|(_, results)| results)
                 .any(|one| one.is_grouped()),
-            notes: first.map_or_else(Vec::new, |result| result.notes.clone()),
-            strategies: strategies.collect(),
-            best: BestOf::of(metrics[0], all, &references),
+            notes,
+            strategies,
+            best: alone
+                .as_deref()
+                .and_then(|alone| BestOf::of(metrics[0], all, (&references, alone))),
+            alone,
             papers: Vec::new(),
         }
     }
+}
+
+/// The label of the models with the best mean over the members, of those that silos make alone.
+fn best_alone(metric: MetricName, rows: &[ComparisonRow]) -> Option<String> {
+    let alone = rows
+        .iter()
+        .filter(|row| is_alone(&row.strategy) && row.failed.is_empty());
+    let mean = |row: &ComparisonRow| Some(row.metrics.first()?.inside.as_ref()?.silos?.mean);
+    let sign = if metric.higher_is_better() { -1.0 } else { 1.0 };
+    let means = alone.filter_map(|row| Some((sign * mean(row)?, &row.label)));
+    let best = means.min_by(|a, b| a.0.total_cmp(&b.0));
+    best.map(|(_, label)| label.clone())
 }
 
 fn usable<'a>(results: &[&'a UnitResult]) -> Vec<&'a UnitResult> {

@@ -103,6 +103,7 @@ pub(crate) fn comparison(strategies: Vec<ComparisonRow>) -> Comparison {
             rows: (80.0, 0.0),
             grouped: false,
             notes: Vec::new(),
+            alone: strategies.first().map(|row| row.label.clone()),
             strategies,
             best: None,
             papers: Vec::new(),

@@ -72,12 +72,9 @@ fn results(metric: MetricName, variant: &VariantTable, outside: bool) -> TextTab
     let mut columns: Vec<String> = ["", "silos", "rows", "worst", "apart", "best round"]
         .map(str::to_owned)
         .to_vec();
-    let named = |name: &str| rows.iter().find(|row| row.strategy == name);
-    // Where nothing trains alone, with the first that others are compared with.
-    let against = rows.iter().flat_map(|row| &row.against);
-    let first = against.map(|one| &one.over).next();
-    let first = || rows.iter().find(|row| Some(&row.label) == first);
-    let local = named("own-fit").or_else(|| named("local")).or_else(first);
+    let local = rows
+        .iter()
+        .find(|row| Some(&row.label) == variant.alone.as_ref());
     if let Some(local) = local {
         columns.push(format!("vs {} (95 %)", local.label));
         columns.push("+/=/−".to_owned());
@@ -119,7 +116,7 @@ fn results(metric: MetricName, variant: &VariantTable, outside: bool) -> TextTab
         .iter()
         .any(|row| interval(row).is_some() && is_open(row));
     let mut warnings = [
-        weak_reference(local),
+        weak_reference(local, rows.iter().any(|row| row.strategy == "own-fit")),
         no_interval(variant, local, outside),
         how_sure(variant, local, outside),
         few_seeds(rows.iter().map(|row| row.seeds).max().unwrap_or(0)),
@@ -173,10 +170,14 @@ fn difference<'a>(
     against.difference(outside)
 }
 
-/// That a reference is not the best that silos make alone.
-fn weak_reference(local: Option<&ComparisonRow>) -> String {
+/// That a reference is not the best that silos make alone, or which of two it is.
+fn weak_reference(local: Option<&ComparisonRow>, tuned: bool) -> String {
     match local.map(|local| (&*local.strategy, &local.label)) {
         None | Some(("own-fit", _)) => String::new(),
+        Some(("local", label)) if tuned => format!(
+            " `{label}`, with settings that are chosen over all silos, is better here than the local model that each silo \
+             tunes (`own-fit`), so that all are compared with it."
+        ),
         Some(("local", label)) => format!(
             " `{label}` trains with the federation's settings: a local model that each silo tunes (`own-fit`) may be better."
         ),
@@ -432,6 +433,12 @@ mod tests {
         let of = |over: &str| first(vec![row(over), gains("fedavg", over, between(0.1, 0.3))]).1;
         assert!(of("local").contains(weak), "{}", of("local"));
         assert!(!of("own-fit").contains("federation's settings"));
+        // Of two, the one that counts is named.
+        let mut both = comparison(vec![row("own-fit"), row("local")]);
+        both.variants[0].alone = Some("local".into());
+        let table = tables(&both, &both.variants[0]).remove(0);
+        assert!(table.columns.iter().any(|one| one == "vs local (95 %)"));
+        assert!(table.note.contains("is better here than"), "{}", table.note);
         let none = "No row here is a model that a silo makes alone";
         assert!(of("constant").contains(none) && !of("own-fit").contains(none));
     }

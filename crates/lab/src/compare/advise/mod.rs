@@ -19,7 +19,7 @@ use super::best_of::half;
 use super::choices::Choices;
 use super::comparison::{Comparison, ComparisonRow};
 use super::differences::{ComparedPair, MeanDifference, NoInterval};
-use super::entry::{CONSTANT, ExperimentEntry, OWN};
+use super::entry::{CONSTANT, ExperimentEntry, LOCAL, OWN};
 use super::error::ExperimentError;
 use super::experiment::Experiment;
 use super::file::RunSettings;
@@ -39,8 +39,6 @@ const CANDIDATES: &[(&str, Option<(&str, &str)>)] = &[
     ("hcct", Some(("groups", "auto"))),
     ("cs-rcfl", Some(("coalitions", "auto"))),
 ];
-/// Silos that train alone, by the settings of the federation.
-const TRAINED: &str = "local";
 /// The one of the candidates that is fitted in rounds of its own.
 const MIXED: &str = "hierarchical";
 /// Most rounds of it.
@@ -282,20 +280,18 @@ impl Advice {
             };
             pair.difference()
         };
-        // Training by the settings of a federation is no better than its settings: it counts where it is clearly
-        // better than what silos could tune, which with a few rows is not much.
-        let trained = difference(TRAINED, OWN, &[false]);
-        let trained = trained.and_then(|one| one.interval());
-        let constant = difference(CONSTANT, OWN, &[false]);
-        let constant = constant.and_then(|one| one.interval());
-        let alone = match constant {
-            Some(constant) if constant.by > trained.map_or(0.0, |one| one.by.max(0.0)) => CONSTANT,
-            _ if trained.is_some_and(|trained| trained.low > 0.0) => TRAINED,
-            _ => OWN,
-        };
+        // The best of what silos make alone, as in a table of a comparison, and a constant.
+        let over_own = |label: &str| difference(label, OWN, &[false])?.interval();
+        let constant = over_own(CONSTANT);
+        let others = [(LOCAL, over_own(LOCAL)), (CONSTANT, constant)];
+        let better = others.into_iter();
+        let better =
+            better.filter_map(|(label, one)| Some((label, one.filter(|one| one.by > 0.0)?)));
+        let best = better.max_by(|a, b| a.1.by.total_cmp(&b.1.by));
+        let alone = best.map_or(OWN, |(label, _)| label);
         let unlearned = seeds > 0 && constant.is_some_and(|constant| constant.high >= 0.0);
         let learned = experiment.entries.iter();
-        let learned = learned.filter(|entry| !entry.is_reference() && entry.name() != TRAINED);
+        let learned = learned.filter(|entry| !entry.is_reference() && entry.name() != LOCAL);
         let (apart, candidates): (Vec<_>, Vec<_>) = learned.partition(|entry| {
             let own = results.iter();
             is_apart(own.filter(|one| one.unit.strategy == entry.label))

@@ -7,6 +7,7 @@ use crate::coalitions::canonical;
 use crate::learner::{RobustLosses, Split};
 use crate::robust::cross_fit::CrossFit;
 use crate::robust::{cross_fit, fit};
+use crate::strategy::server::groups::cs_rcfl_auto::Preferred;
 
 fn auto(freeze: u64, rule: Aggregation) -> AutoCsRcfl {
     AutoCsRcfl {
@@ -16,7 +17,7 @@ fn auto(freeze: u64, rule: Aggregation) -> AutoCsRcfl {
         freeze,
         rule,
         by_rows: false,
-        tolerance: 0.0,
+        preferred: Preferred::LEAST,
     }
 }
 

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::robust::Ridge;
 use crate::strategy::options::{MethodSetting, at_least_one, is_default, require};
 use crate::strategy::server::groups::cs_rcfl::CsRcfl;
-use crate::strategy::server::groups::cs_rcfl_auto::AutoCsRcfl;
+use crate::strategy::server::groups::cs_rcfl_auto::{AutoCsRcfl, Preferred};
 use crate::strategy::{FitRule, Fitting, Strategy, StrategyError};
 
 /// Options of CS-RCFL.
@@ -143,7 +143,7 @@ impl CsRcflOptions {
                     freeze,
                     rule,
                     by_rows: false,
-                    tolerance: 0.0,
+                    preferred: Preferred::LEAST,
                 }))
             }
         }

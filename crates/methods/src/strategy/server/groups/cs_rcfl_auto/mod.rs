@@ -29,6 +29,7 @@ use crate::strategy::{
 use formed::{Formed, LOSSES, report};
 pub(crate) use held_out::FoldModels;
 pub use numbers::MOST;
+pub(in crate::strategy) use numbers::Preferred;
 pub(super) use numbers::grid;
 
 /// CS-RCFL that finds the number of coalitions. Coalitions are formed in pairs of rounds: in the
@@ -49,9 +50,8 @@ pub struct AutoCsRcfl {
     pub rule: Aggregation,
     /// True if a model counts by its training rows in a mean; otherwise all models count alike.
     pub by_rows: bool,
-    /// Standard errors within which a grouping into fewer coalitions is preferred to the one of least
-    /// loss; 0: only where the losses are equal.
-    pub tolerance: f64,
+    /// Groupings that are preferred to the one of least loss.
+    pub(in crate::strategy) preferred: Preferred,
 }
 
 /// In the state: rounds before coalitions are first formed, where the strategy does not say.
@@ -155,7 +155,7 @@ impl AutoCsRcfl {
             reported.push(&losses[..sums.len()]);
         }
         let least = choice::least(&sums).expect("there is at least one candidate");
-        let chosen = numbers::fewest(&reported, least, self.tolerance);
+        let chosen = self.preferred.of(&reported, least);
         let grouping = formed.candidates[chosen].clone();
         Ok(MeasuredRound {
             assignment: places.iter().map(|&own| grouping[own]).collect(),

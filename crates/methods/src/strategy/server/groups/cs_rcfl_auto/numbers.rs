@@ -86,29 +86,51 @@ pub(super) fn programs(scores: &Scores, groupings: &[Vec<u32>]) -> Option<Vec<Co
     canonical.then_some(programs)
 }
 
-/// The first candidate, and so the one with the fewest coalitions, whose losses are on average at most
-/// `tolerance` standard errors above those of the one of least loss. `reported` has the losses of
-/// every silo, by candidate; the standard error is that of the silos' differences.
-///
-/// If the last candidate, silos alone, is the best, it is taken: that merging harms no more than a part of the
-/// standard error is no reason to merge.
-pub(super) fn fewest(reported: &[&[f32]], least: usize, tolerance: f64) -> usize {
-    let alone = reported.first().map_or(0, |losses| losses.len());
-    if tolerance == 0.0 || least + 1 == alone {
-        return least;
+/// Standard errors within which another candidate is preferred to the one of least loss.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(in crate::strategy) struct Preferred {
+    /// For silos alone, which nobody harms.
+    pub(in crate::strategy) alone: f64,
+    /// For fewer coalitions; 0 for the one of least loss.
+    pub(in crate::strategy) fewer: f64,
+}
+
+impl Preferred {
+    /// The one of least loss, whatever it is.
+    pub(in crate::strategy) const LEAST: Self = Self {
+        alone: 0.0,
+        fewer: 0.0,
+    };
+
+    /// The last candidate, silos alone, if its losses are on average at most so many standard errors above those of the
+    /// one of least loss; otherwise the first such candidate, and so the one with the fewest coalitions. `reported` has
+    /// the losses of every silo, by candidate; the standard error is that of the silos' differences.
+    pub(super) fn of(self, reported: &[&[f32]], least: usize) -> usize {
+        let candidates = reported.first().map_or(0, |losses| losses.len());
+        let alone = candidates.saturating_sub(1);
+        if least == alone || within(reported, (alone, least), self.alone) {
+            return alone;
+        }
+        let mut fewer = 0..least;
+        let found = fewer.find(|&one| within(reported, (one, least), self.fewer));
+        found.unwrap_or(least)
+    }
+}
+
+/// Returns whether the losses of a candidate are on average at most so many standard errors above those of another one.
+fn within(reported: &[&[f32]], (candidate, least): (usize, usize), errors: f64) -> bool {
+    if errors == 0.0 {
+        return false;
     }
     let count = reported.len() as f64;
-    let within = |&candidate: &usize| {
-        let each = reported
-            .iter()
-            .map(|losses| f64::from(losses[candidate]) - f64::from(losses[least]));
-        let each: Vec<f64> = each.collect();
-        let mean = each.iter().sum::<f64>() / count;
-        let squares: f64 = each.iter().map(|one| (one - mean) * (one - mean)).sum();
-        let error = (squares / (count - 1.0).max(1.0) / count).sqrt();
-        mean <= tolerance * error
-    };
-    (0..least).find(within).unwrap_or(least)
+    let each = reported
+        .iter()
+        .map(|losses| f64::from(losses[candidate]) - f64::from(losses[least]));
+    let each: Vec<f64> = each.collect();
+    let mean = each.iter().sum::<f64>() / count;
+    let squares: f64 = each.iter().map(|one| (one - mean) * (one - mean)).sum();
+    let error = (squares / (count - 1.0).max(1.0) / count).sqrt();
+    mean <= errors * error
 }
 
 fn program(scores: &Scores, coalitions: usize) -> CoalitionProgram {
@@ -128,18 +150,37 @@ mod tests {
     fn fewer_coalitions_win_within_a_part_of_the_standard_error() {
         // Differences to the third are 3 and −1: mean 1, standard deviation √8, standard error 2.
         let reported: [&[f32]; 2] = [&[9.0, 5.0, 2.0, 9.0], &[9.0, 1.0, 2.0, 9.0]];
-        assert_eq!(fewest(&reported, 2, 0.0), 2);
-        assert_eq!(fewest(&reported, 2, 0.49), 2);
-        assert_eq!(fewest(&reported, 2, 0.51), 1);
+        let chosen = |fewer| Preferred { alone: 0.0, fewer }.of(&reported, 2);
+        assert_eq!(Preferred::LEAST.of(&reported, 2), 2);
+        assert_eq!(chosen(0.49), 2);
+        assert_eq!(chosen(0.51), 1);
         // The first is 7 above it at both, without a doubt.
-        assert_eq!(fewest(&reported, 2, 100.0), 1);
-        assert_eq!(fewest(&reported[..1], 2, 100.0), 2);
+        assert_eq!(chosen(100.0), 1);
+        let one = Preferred {
+            alone: 0.0,
+            fewer: 100.0,
+        };
+        assert_eq!(one.of(&reported[..1], 2), 2);
     }
 
     #[test]
-    fn silos_that_are_best_alone_stay_alone() {
-        let reported: [&[f32]; 2] = [&[9.0, 5.0, 2.0], &[9.0, 1.0, 2.0]];
-        assert_eq!(fewest(&reported, 2, 0.51), 2);
+    fn silos_stay_alone_unless_merging_is_better_without_a_doubt() {
+        // The last is the best: that merging harms by no more than a part of the standard error is no reason.
+        let best: [&[f32]; 2] = [&[9.0, 5.0, 2.0], &[9.0, 1.0, 2.0]];
+        let by = |alone| Preferred { alone, fewer: 0.51 };
+        assert_eq!(by(0.0).of(&best, 2), 2);
+        // It is worse than the second by 3 and −1: half a standard error.
+        let near: [&[f32]; 2] = [&[9.0, 2.0, 5.0], &[9.0, 2.0, 1.0]];
+        assert_eq!(by(0.49).of(&near, 1), 1);
+        assert_eq!(by(0.51).of(&near, 1), 2);
+        // By one silo of many that merging helps.
+        let mut many: Vec<[f32; 3]> = vec![[9.0, 2.0, 2.0]; 12];
+        many[0][2] = 3.0;
+        let many: Vec<&[f32]> = many.iter().map(|one| &one[..]).collect();
+        assert_eq!(by(1.0).of(&many, 1), 2);
+        // By all of them.
+        let all = vec![&[9.0f32, 2.0, 3.0][..]; 12];
+        assert_eq!(by(1.0).of(&all, 1), 1);
     }
 
     #[test]

@@ -13,7 +13,7 @@ use crate::merging::{Alpha, LayerStatistic, MergeTree, Utility, differences};
 use crate::params::Layout;
 use crate::robust::Ridge;
 use crate::strategy::options::{MethodSetting, require};
-use crate::strategy::server::groups::cs_rcfl_auto::{AutoCsRcfl, AutoPhase, grid};
+use crate::strategy::server::groups::cs_rcfl_auto::{AutoCsRcfl, AutoPhase, Preferred, grid};
 use crate::strategy::{
     Claim, DecideError, Decision, EquipError, FitRule, Fitting, Kept, LoadedManifest, ModelEntry,
     Objection, Outcome, OwnRadius, Participant, Plan, SettleError, State, Strategy, StrategyError,
@@ -23,9 +23,13 @@ use crate::strategy::{
 /// Folds of cross-fitting, as with CS-RCFL by default.
 const FOLDS: usize = 5;
 
-/// Standard errors within which fewer groups are taken. Groups that were found go on to gain by all rows
-/// of their silos, which the mean of models that were trained apart does not show.
-const TOLERANCE: f64 = 0.5;
+/// Silos stay alone unless groups are better by more than a standard error: of silos that have nothing in common some two
+/// seem to by chance. And fewer groups are taken within half of one: groups that were found go on to gain by all rows of
+/// their silos, which the mean of models that were trained apart does not show.
+const PREFERRED: Preferred = Preferred {
+    alone: 1.0,
+    fewer: 0.5,
+};
 
 /// Name of the numbers of silos of all groups, kept where models have exact fits and some silo is alone in its group.
 const SILOS: &str = "hcct.silos";
@@ -84,7 +88,7 @@ impl FoundGroups {
                 freeze: 1,
                 rule: setting.rule.clone(),
                 by_rows: true,
-                tolerance: TOLERANCE,
+                preferred: PREFERRED,
             },
             merging: Merging {
                 name,
