@@ -63,6 +63,7 @@ mod tests {
             |made| {
                 let gain = gains("fedavg", "local", between(0.1, 0.3));
                 made.variants[0].strategies = vec![row("local"), gain];
+                made.variants[0].alone = Some("local".into());
             },
             |made| {
                 let rows = &mut made.variants[0].strategies;
