@@ -82,7 +82,7 @@ fn parts_of_an_experiment_are_merged_into_what_one_run_gives() {
     let (text, progress) = good(&here, &["compare", &file, "--quick"]);
     assert!(
         text.contains("== four hospitals ==")
-            && text.contains("vs own-fit (95 %)")
+            && text.contains("vs local (95 %)")
             && text.contains("what members would serve: mae"),
         "{text}"
     );
@@ -502,7 +502,7 @@ fn a_column_that_leaks_the_target_is_named_before_the_tables() {
     let compared = good(&here, &["compare", "s.toml", "--seeds", "1"]).0;
     let advised = good(&here, &["advise", "s.toml", "--minutes", "0.2", "--quiet"]).0;
     for text in [compared, advised] {
-        let (note, table) = (text.find(said), text.find("vs own-fit"));
+        let (note, table) = (text.find(said), text.find(" (95 %)"));
         assert!(note.is_some() && note < table, "{text}");
     }
     let page = fs::read_to_string(here.join("rota-compare/s/comparison.html")).unwrap();

