@@ -175,7 +175,7 @@ fn weak_reference(local: Option<&ComparisonRow>, tuned: bool) -> String {
     match local.map(|local| (&*local.strategy, &local.label)) {
         None | Some(("own-fit", _)) => String::new(),
         Some(("local", label)) if tuned => format!(
-            " `{label}`, with settings that are chosen over all silos, is better here than the local model that each silo \
+            " `{label}`, with settings that are chosen over all silos, is better over the members than the local model that each silo \
              tunes (`own-fit`), so that all are compared with it."
         ),
         Some(("local", label)) => format!(
@@ -438,7 +438,11 @@ mod tests {
         both.variants[0].alone = Some("local".into());
         let table = tables(&both, &both.variants[0]).remove(0);
         assert!(table.columns.iter().any(|one| one == "vs local (95 %)"));
-        assert!(table.note.contains("is better here than"), "{}", table.note);
+        assert!(
+            table.note.contains("is better over the members than"),
+            "{}",
+            table.note
+        );
         let none = "No row here is a model that a silo makes alone";
         assert!(of("constant").contains(none) && !of("own-fit").contains(none));
     }
