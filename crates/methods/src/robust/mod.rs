@@ -52,6 +52,7 @@ pub mod ridge;
 mod rule;
 mod samples;
 mod span;
+mod succession;
 pub mod synthetic;
 
 pub use cost::{Norm, TransportCost};
@@ -63,6 +64,9 @@ pub use logistic::logistic;
 pub use ridge::{Ridge, RidgeGrid};
 pub use rule::{Radius, RadiusGrid, RadiusRuleError};
 pub use samples::{LinearModel, Samples, SamplesError};
+#[cfg(test)]
+pub(crate) use succession::certainty_costs_one_row_more_of_each;
+pub(crate) use succession::with_one_more_of_each;
 
 use serde::{Deserialize, Serialize};
 

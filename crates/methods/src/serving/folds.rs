@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::{Candidate, Measured};
 use crate::learner::{LearnError, Learner, RowResults, Split};
 use crate::params::Params;
+use crate::robust::with_one_more_of_each;
 
 /// The least probability that a class is given in a loss, so that the loss is finite.
 const LEAST: f64 = 1e-9;
@@ -65,9 +66,7 @@ pub(super) fn loss_on(
     }
 }
 
-/// The loss of every row, as if there were one row more of each class than these `rows`. Of `c`
-/// classes, the row counts with weight `rows / (rows + c)`, and every class in its place with
-/// `1 / (rows + c)`.
+/// The loss of every row, as if there were [one row more of each class](with_one_more_of_each) than these `rows`.
 ///
 /// Seven stays that were all long are no reason for a certainty of one: the loss of a model that is as
 /// sure as that is 0 on them, and large on the eighth. This is Laplace's rule of succession, for
@@ -84,7 +83,7 @@ pub(super) fn with_more_rows(results: &RowResults, rows: f64) -> Vec<f64> {
         .zip(results.probabilities.chunks_exact(classes));
     each.map(|(loss, probabilities)| {
         let any: f64 = probabilities.iter().map(|p| -libm::log(p.max(LEAST))).sum();
-        (rows * loss + any) / (rows + count)
+        with_one_more_of_each(*loss, any, rows, count)
     })
     .collect()
 }
@@ -163,6 +162,7 @@ pub(super) fn measured(all: &[CandidateLosses], rows: &[f64]) -> Vec<Measured> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::robust::certainty_costs_one_row_more_of_each;
     use crate::serving::choose;
 
     fn of(candidate: Candidate, losses: [f64; 4]) -> CandidateLosses {
@@ -214,17 +214,7 @@ mod tests {
             let losses = with_more_rows(&results(sure), 7.0);
             losses.iter().sum::<f64>() / 7.0
         };
-        // Seven rows of a class and one row more of each.
-        let (more, less) = (libm::log(0.9), libm::log(0.1));
-        assert!((mean(0.9) + (8.0 * more + less) / 9.0).abs() < 1e-12);
-        // The rule of succession has the least loss, and certainty a large one.
-        let best = mean(8.0 / 9.0);
-        assert!(
-            [0.5, 0.8, 0.93, 0.999]
-                .map(mean)
-                .iter()
-                .all(|other| *other > best)
-        );
+        certainty_costs_one_row_more_of_each(mean);
         assert!(mean(1.0).is_finite() && mean(1.0) > 2.0);
         // Numbers have no classes.
         let number = RowResults {

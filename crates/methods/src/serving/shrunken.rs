@@ -23,7 +23,7 @@ pub fn shrunken(
     (model, personal): &(Params, Params),
 ) -> Result<(Params, Params), LearnError> {
     if !learner.has(Capability::ExactFits) || learner.samples() > FIT_ROWS {
-        let why = "there are no exact fits to so many rows";
+        let why = "the model has no exact fits, or too many rows for them";
         return Err(LearnError::Failed(why.into()));
     }
     let fit = ExactFit {

@@ -175,8 +175,8 @@ fn weak_reference(local: Option<&ComparisonRow>, tuned: bool) -> String {
     match local.map(|local| (&*local.strategy, &local.label)) {
         None | Some(("own-fit", _)) => String::new(),
         Some(("local", label)) if tuned => format!(
-            " `{label}`, with settings that are chosen over all silos, is better over the members than the local model that each silo \
-             tunes (`own-fit`), so that all are compared with it."
+            " `{label}`, with settings that are chosen over all silos, is better over the members than the local model \
+             that each silo tunes (`own-fit`), so that all are compared with it."
         ),
         Some(("local", label)) => format!(
             " `{label}` trains with the federation's settings: a local model that each silo tunes (`own-fit`) may be better."

@@ -14,6 +14,7 @@ use super::fit::{FitError, plain_logistic};
 use super::folds::FoldsError;
 use super::logistic::log_loss;
 use super::span::RowSpan;
+use super::succession::with_one_more_of_each;
 use super::{FitConfig, Folds, LinearModel, RobustError, RowLoss, Samples, TransportCost, fit};
 use crate::matrix::Matrix;
 
@@ -215,7 +216,7 @@ fn least_squares(rows: &Samples, ridge: f64) -> Result<LinearModel, FitError> {
 /// * Of log losses that is `exp(−n · (L − L₀))`. They are measured as if there were one row more of each class than the
 ///   rows: seven rows of one class are no reason for certainty.
 /// * Of numbers it is the square root, because folds share most of their rows: `(L₀/L)^(n/4)` for mean squares and
-///   `(L₀/L)^(n/2)` for mean absolute errors. A strength below 0.01 counts less there, by what it is of 0.01, so that
+///   `(L₀/L)^(n/2)` for mean absolute errors. There a strength below 0.01 counts for its share of 0.01 only, so that
 ///   many rows have to speak for it.
 ///
 /// 0 counts as a tenth of the least strength above it. With fewer than two rows, the largest is taken.
@@ -266,7 +267,7 @@ pub fn choose_ridge(
 }
 
 /// The sum of the losses of a model on rows that it has not seen, of `count` in all folds. Log losses as if there were
-/// one row more of each class than these: each row counts `n/(n + 2)`, and each class in its place `1/(n + 2)`.
+/// [one row more of each class](with_one_more_of_each) than these.
 fn held_out(rows: &Samples, loss: PlainLoss, model: &LinearModel, count: f64) -> f64 {
     let sum = loss.mean(rows, model) * rows.len() as f64;
     if loss != PlainLoss::Logistic {
@@ -274,7 +275,7 @@ fn held_out(rows: &Samples, loss: PlainLoss, model: &LinearModel, count: f64) ->
     }
     let outputs = rows.iter().map(|(x, _)| model.output(x));
     let any = outputs.map(|output| log_loss(output) + log_loss(-output));
-    (count * sum + any.sum::<f64>()) / (count + 2.0)
+    with_one_more_of_each(sum, any.sum(), count, 2.0)
 }
 
 /// The strength below which few rows of numbers do not choose by themselves.

@@ -1,5 +1,6 @@
 #![allow(clippy::unwrap_used)]
 
+use super::super::certainty_costs_one_row_more_of_each;
 use super::*;
 use crate::robust::synthetic::{Hospitals, Targets};
 
@@ -193,16 +194,7 @@ fn certainty_costs_what_one_row_more_of_each_class_would() {
         };
         held_out(&rows, PlainLoss::Logistic, &model, 7.0) / 7.0
     };
-    let (more, less) = (libm::log(0.9), libm::log(0.1));
-    assert!((mean(0.9) + (8.0 * more + less) / 9.0).abs() < 1e-12);
-    // The rule of succession has the least loss.
-    let best = mean(8.0 / 9.0);
-    assert!(
-        [0.5, 0.8, 0.93, 0.999]
-            .map(mean)
-            .iter()
-            .all(|other| *other > best)
-    );
+    certainty_costs_one_row_more_of_each(mean);
     // Numbers have no classes.
     let squares = held_out(&rows, PlainLoss::Squared, &zero(), 7.0);
     assert_eq!(squares, 7.0);

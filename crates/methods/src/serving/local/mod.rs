@@ -104,7 +104,7 @@ pub struct LocalModels {
 pub(super) struct FoldLosses {
     /// Rows by fold.
     pub(super) rows: Vec<f64>,
-    /// Losses of the model: on every fold as it is made without it, as the other folds say.
+    /// The loss on every fold of a model that is made without it, as the other folds say.
     pub(super) best: Vec<f64>,
     /// Amount by which a training on a fold lowers its loss: of the federation's training alone, without
     /// the fold and with it. Empty where it diverged.

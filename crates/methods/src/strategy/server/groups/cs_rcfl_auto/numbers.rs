@@ -102,9 +102,8 @@ impl Preferred {
         fewer: 0.0,
     };
 
-    /// The last candidate, silos alone, if its losses are on average at most so many standard errors above those of the
-    /// one of least loss; otherwise the first such candidate, and so the one with the fewest coalitions. `reported` has
-    /// the losses of every silo, by candidate; the standard error is that of the silos' differences.
+    /// The preferred candidate, where `least` is the one of least loss and the last one is silos alone. `reported` has
+    /// the losses of every silo, by candidate. Silos alone come first; then the fewest coalitions.
     pub(super) fn of(self, reported: &[&[f32]], least: usize) -> usize {
         let candidates = reported.first().map_or(0, |losses| losses.len());
         let alone = candidates.saturating_sub(1);
@@ -117,7 +116,8 @@ impl Preferred {
     }
 }
 
-/// Returns whether the losses of a candidate are on average at most so many standard errors above those of another one.
+/// Returns whether a candidate is worse than the one of least loss by at most so many standard errors, which are those of
+/// the silos' differences.
 fn within(reported: &[&[f32]], (candidate, least): (usize, usize), errors: f64) -> bool {
     if errors == 0.0 {
         return false;
