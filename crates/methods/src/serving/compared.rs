@@ -12,10 +12,6 @@ pub struct ComparedModels {
     pub on: ComparedOn,
     /// The comparison, the local model first; empty where the silo has too few rows to compare.
     pub measured: Vec<Measured>,
-    /// True if it was compared on so few rows of classes that the one row more of each, which losses are measured
-    /// with, says much of the advantages. Against luck that is good for the silo itself. In a mean over silos it
-    /// stays, because it goes the same way at all.
-    pub(super) few: bool,
     /// Every measured model with its personal state.
     pub(super) models: BTreeMap<Candidate, (Params, Params)>,
     /// The model of its coalition, and the personal state.
@@ -30,16 +26,16 @@ impl ComparedModels {
         Self {
             on: ComparedOn::Nothing,
             measured: Vec::new(),
-            few: false,
             models: BTreeMap::new(),
             coalition,
             parts,
         }
     }
 
-    /// Returns whether sums over silos have what it measured: it compared models, and not on few rows of classes.
+    /// Returns whether sums over silos have what it measured: it compared other models than its own.
     pub fn is_counted(&self) -> bool {
-        !self.few && !self.measured.is_empty()
+        let mut others = self.measured.iter();
+        others.any(|one| one.plain.is_some() && one.candidate != Candidate::Local)
     }
 
     /// Returns what the silo serves where it chooses by its own rows alone.

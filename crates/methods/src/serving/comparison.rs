@@ -2,7 +2,8 @@
 
 use super::alone::Alone;
 use super::folds::{
-    CandidateLosses, by_groups, has_classes, loss, measured, with_more_rows, without_folds,
+    CandidateLosses, Loss, by_groups, has_classes, loss, losses_of, measured, share_of_seen,
+    without_folds,
 };
 use super::local::{FoldLosses, LocalModels};
 use super::{
@@ -13,7 +14,8 @@ use crate::params::Params;
 
 /// Fewest validation rows to compare on.
 pub const VALIDATION_ROWS: usize = 20;
-/// Rows of classes below which the row more of each class says much of what is measured.
+
+/// Rows of classes below which a silo judges the model of one of several coalitions alone.
 const FEW_ROWS: f64 = 50.0;
 
 /// The candidates of a silo, and the settings of the comparison.
@@ -64,13 +66,15 @@ pub fn comparable(
 fn row_losses(
     learner: &dyn Learner,
     (model, personal): &(Params, Params),
-) -> Option<(Vec<f64>, Vec<f64>)> {
+) -> Option<(Vec<Loss>, Vec<f64>)> {
     let outputs = learner.outputs().ok()?;
     let split = Split::Validation;
     let values = outputs.outputs(model, personal, split).ok()?;
     let results = outputs.row_results(model, personal, &values, split).ok()?;
-    let losses = with_more_rows(&results, results.len() as f64);
-    let finite = losses.iter().all(|loss| loss.is_finite());
+    let losses = losses_of(&results, results.len() as f64);
+    let finite = losses
+        .iter()
+        .all(|loss| loss.plain.is_finite() && loss.smoothed.is_finite());
     finite.then(|| by_groups(&losses, &results))
 }
 
@@ -117,15 +121,15 @@ impl CandidateComparison<'_> {
             tuned: tuned.as_ref(),
             adapted: &adapted,
         };
-        let (on, measured, few) = if let Some((all, rows)) = self.by_rows(models) {
-            let few = self.few_of_classes(&rows, Split::Validation);
-            (ComparedOn::ValidationRows, measured(&all, &rows), few)
+        let (on, measured) = if let Some((all, rows)) = self.by_rows(models) {
+            let alone = self.judged_alone(&rows, Split::Validation);
+            (ComparedOn::ValidationRows, measured(&all, &rows, alone))
         } else if let Some(folds) = &self.local.folds {
             let all = self.by_folds(models, folds);
-            let few = self.few_of_classes(&folds.rows, Split::Train);
-            (ComparedOn::Folds, measured(&all, &folds.rows), few)
+            let alone = self.judged_alone(&folds.rows, Split::Train);
+            (ComparedOn::Folds, measured(&all, &folds.rows, alone))
         } else {
-            (ComparedOn::Nothing, Vec::new(), false)
+            (ComparedOn::Nothing, Vec::new())
         };
         let robust = self.local.robust.as_ref().map(|fitted| &fitted.model);
         let model = |candidate| match candidate {
@@ -143,15 +147,19 @@ impl CandidateComparison<'_> {
             models: all.collect(),
             coalition: self.coalition.clone(),
             measured,
-            few,
             parts: PersonalParts::Trained,
         }
     }
 
-    /// Returns whether these are [few](FEW_ROWS) rows of classes.
-    fn few_of_classes(&self, rows: &[f64], split: Split) -> bool {
+    /// Returns whether a silo with these rows judges a candidate alone: one of its coalition, where there are several,
+    /// and [few](FEW_ROWS) rows of classes. Which coalition it belongs to was decided by the same rows, so that all silos
+    /// would believe too much of theirs, and a mean over silos does not do away with that.
+    fn judged_alone(&self, rows: &[f64], split: Split) -> impl Fn(Candidate) -> bool {
         let (model, personal) = &self.local.model;
-        rows.iter().sum::<f64>() < FEW_ROWS && has_classes(self.plain, (model, personal), split)
+        let few = self.global.is_some()
+            && rows.iter().sum::<f64>() < FEW_ROWS
+            && has_classes(self.plain, (model, personal), split);
+        move |candidate| few && !candidate.is_own() && candidate != Candidate::Global
     }
 
     /// Losses on every validation row, or the mean of every group of them, which no model has seen, and the
@@ -191,18 +199,17 @@ impl CandidateComparison<'_> {
     fn by_folds(&self, models: RowModels<'_>, folds: &FoldLosses) -> Vec<CandidateLosses> {
         let without = without_folds(self.equipped, self.folds, self.alone.seed);
         let count: f64 = folds.rows.iter().sum();
-        let each = |measure: &dyn Fn(&dyn Learner) -> Result<f64, LearnError>| {
+        let each = |measure: &dyn Fn(&dyn Learner) -> Result<Loss, LearnError>| {
             let losses = without.iter().flatten();
-            let losses: Vec<f64> = losses
+            let losses: Vec<Loss> = losses
                 .map(|own| measure(&**own).ok())
                 .collect::<Option<_>>()?;
             (losses.len() == folds.rows.len()).then_some(losses)
         };
         // What is known to have seen the folds cannot be compared where nobody knows how much that is.
-        let seen = |members: usize| -> Option<Vec<f64>> {
-            let share = 1.0 / members as f64;
-            let each = folds.seen.iter().map(|seen| share * seen.max(0.0));
-            (!folds.seen.is_empty()).then(|| each.collect())
+        let seen = |members: usize| {
+            let share = share_of_seen(&folds.seen, 1.0 / members as f64);
+            (!share.is_empty()).then_some(share)
         };
         let fixed = |model: &Params| each(&|own| loss(own, &self.alone.around(own, model)?, count));
         let tune = |model: &Params| {

@@ -1,8 +1,9 @@
 //! Losses by fold, and what follows for the candidates.
 
+use std::ops::{Add, Sub};
 use std::sync::Arc;
 
-use super::{Candidate, Measured};
+use super::{Candidate, Measured, PlainAdvantage};
 use crate::learner::{LearnError, Learner, RowResults, Split};
 use crate::params::Params;
 use crate::robust::with_one_more_of_each;
@@ -33,68 +34,136 @@ pub(super) fn has_classes(
     results.is_some_and(|results| results.classes() > 1)
 }
 
-/// The mean loss on the rows held out, as if there were one row more of each class than the `rows` of
-/// all folds.
+/// A loss, or a difference of losses.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub(super) struct Loss {
+    /// As it is measured.
+    pub(super) plain: f64,
+    /// As if there were one row more of each class: what a silo goes by that has no rows but its own. The same for
+    /// numbers.
+    pub(super) smoothed: f64,
+}
+
+impl Loss {
+    /// This change of both.
+    fn map(self, change: impl Fn(f64) -> f64) -> Self {
+        Self {
+            plain: change(self.plain),
+            smoothed: change(self.smoothed),
+        }
+    }
+}
+
+impl Add for Loss {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        Self {
+            plain: self.plain + other.plain,
+            smoothed: self.smoothed + other.smoothed,
+        }
+    }
+}
+
+impl Sub for Loss {
+    type Output = Self;
+
+    fn sub(self, other: Self) -> Self {
+        self + other.map(|loss| -loss)
+    }
+}
+
+/// The amount by which a training on a fold lowers its loss, times a share; nothing where it does not.
+pub(super) fn share_of_seen(seen: &[Loss], share: f64) -> Vec<Loss> {
+    let each = seen.iter();
+    each.map(|seen| seen.map(|by| share * by.max(0.0)))
+        .collect()
+}
+
+/// The smoothed ones of losses.
+pub(super) fn smoothed(losses: &[Loss]) -> Vec<f64> {
+    losses.iter().map(|loss| loss.smoothed).collect()
+}
+
+/// The mean loss on the rows held out, smoothed with one row more of each class than the `rows` of all folds.
 pub(super) fn loss(
     learner: &dyn Learner,
     of: &(Params, Params),
     rows: f64,
-) -> Result<f64, LearnError> {
+) -> Result<Loss, LearnError> {
     loss_on(learner, of, Split::Validation, rows)
 }
 
-/// The mean loss on a part of the rows, as if there were one row more of each class than these `rows`.
+/// The mean loss on a part of the rows, smoothed with one row more of each class than these `rows`.
 pub(super) fn loss_on(
     learner: &dyn Learner,
     (model, personal): &(Params, Params),
     split: Split,
     rows: f64,
-) -> Result<f64, LearnError> {
+) -> Result<Loss, LearnError> {
     let loss = match learner.outputs() {
         Ok(outputs) => {
             let values = outputs.outputs(model, personal, split)?;
             let results = outputs.row_results(model, personal, &values, split)?;
-            let losses = with_more_rows(&results, rows);
-            losses.iter().sum::<f64>() / losses.len() as f64
+            let losses = losses_of(&results, rows);
+            let sum = losses.iter().fold(Loss::default(), |sum, one| sum + *one);
+            sum.map(|sum| sum / losses.len() as f64)
         }
-        Err(_) => learner.evaluate(model, personal, split)?.get("loss")?,
+        Err(_) => {
+            let plain = learner.evaluate(model, personal, split)?.get("loss")?;
+            Loss {
+                plain,
+                smoothed: plain,
+            }
+        }
     };
-    if loss.is_finite() {
+    if loss.plain.is_finite() && loss.smoothed.is_finite() {
         Ok(loss)
     } else {
         Err(LearnError::Failed("the loss is not finite".into()))
     }
 }
 
-/// The loss of every row, as if there were [one row more of each class](with_one_more_of_each) than these `rows`.
+/// The loss of every row, smoothed with [one row more of each class](with_one_more_of_each) than these `rows`.
 ///
 /// Seven stays that were all long are no reason for a certainty of one: the loss of a model that is as
 /// sure as that is 0 on them, and large on the eighth. This is Laplace's rule of succession, for
 /// any model. Its weight falls with the number of rows. Losses other than those of classes stay as they are.
-pub(super) fn with_more_rows(results: &RowResults, rows: f64) -> Vec<f64> {
+pub(super) fn losses_of(results: &RowResults, rows: f64) -> Vec<Loss> {
     let losses = results.scores.get("loss").map_or(&[][..], Vec::as_slice);
     let classes = results.classes();
     if classes < 2 {
-        return losses.to_vec();
+        let each = losses.iter();
+        let plain = |&plain| Loss {
+            plain,
+            smoothed: plain,
+        };
+        return each.map(plain).collect();
     }
     let count = classes as f64;
     let each = losses
         .iter()
         .zip(results.probabilities.chunks_exact(classes));
-    each.map(|(loss, probabilities)| {
+    each.map(|(&plain, probabilities)| {
         let any: f64 = probabilities.iter().map(|p| -libm::log(p.max(LEAST))).sum();
-        with_one_more_of_each(*loss, any, rows, count)
+        Loss {
+            plain,
+            smoothed: with_one_more_of_each(plain, any, rows, count),
+        }
     })
     .collect()
 }
 
 /// The mean loss of every group of rows, and its rows: rows of one patient do not count as so many
 /// patients. Every row by itself where rows have no groups.
-pub(super) fn by_groups(losses: &[f64], results: &RowResults) -> (Vec<f64>, Vec<f64>) {
+pub(super) fn by_groups(losses: &[Loss], results: &RowResults) -> (Vec<Loss>, Vec<f64>) {
     let groups = results.together();
     let mean = |rows: &Vec<usize>| {
-        let sum: f64 = rows.iter().map(|&row| losses[row]).sum();
-        (sum / rows.len() as f64, rows.len() as f64)
+        let sum = rows
+            .iter()
+            .fold(Loss::default(), |sum, &row| sum + losses[row]);
+        let count = rows.len() as f64;
+        (sum.map(|sum| sum / count), count)
     };
     groups.iter().map(mean).unzip()
 }
@@ -121,38 +190,47 @@ pub(super) fn mean_and_error(values: &[f64], rows: &[f64]) -> (f64, f64) {
 pub(super) struct CandidateLosses {
     pub(super) candidate: Candidate,
     /// As measured.
-    pub(super) losses: Vec<f64>,
+    pub(super) losses: Vec<Loss>,
     /// Correction to be added to each because the model has seen the fold; empty for none.
-    pub(super) seen: Vec<f64>,
+    pub(super) seen: Vec<Loss>,
 }
 
-/// Mean loss, advantage over the first and its standard error, of every candidate.
-pub(super) fn measured(all: &[CandidateLosses], rows: &[f64]) -> Vec<Measured> {
-    let honest = |one: &CandidateLosses| -> Vec<f64> {
-        let seen = one.seen.iter().copied().chain(std::iter::repeat(0.0));
-        one.losses
-            .iter()
-            .zip(seen)
-            .map(|(loss, seen)| loss + seen)
-            .collect()
+/// Mean loss, advantages over the first and their standard errors, of every candidate. `alone` are those that the silo
+/// judges alone.
+pub(super) fn measured(
+    all: &[CandidateLosses],
+    rows: &[f64],
+    alone: impl Fn(Candidate) -> bool,
+) -> Vec<Measured> {
+    let honest = |one: &CandidateLosses| -> Vec<Loss> {
+        let seen = one.seen.iter().copied();
+        let seen = seen.chain(std::iter::repeat(Loss::default()));
+        let each = one.losses.iter().zip(seen);
+        each.map(|(loss, seen)| *loss + seen).collect()
     };
     let Some(local) = all.first().map(honest) else {
         return Vec::new();
     };
     let measure = |one: &CandidateLosses| {
         let own = honest(one);
-        let ahead: Vec<f64> = local.iter().zip(&own).map(|(a, b)| a - b).collect();
-        let (advantage, error) = mean_and_error(&ahead, rows);
+        let ahead: Vec<Loss> = local.iter().zip(&own).map(|(a, b)| *a - *b).collect();
+        let (advantage, error) = mean_and_error(&smoothed(&ahead), rows);
+        let plain = || {
+            let ahead: Vec<f64> = ahead.iter().map(|ahead| ahead.plain).collect();
+            let (mean, error) = mean_and_error(&ahead, rows);
+            PlainAdvantage { mean, error }
+        };
         Measured {
             candidate: one.candidate,
-            loss: mean(&own, rows),
+            loss: mean(&smoothed(&own), rows),
             advantage,
             error,
+            plain: (!alone(one.candidate)).then(plain),
             parts: rows.len() as u64,
             seen: if one.seen.is_empty() {
                 0.0
             } else {
-                mean(&one.seen, rows)
+                mean(&smoothed(&one.seen), rows)
             },
         }
     };
@@ -168,15 +246,24 @@ mod tests {
     fn of(candidate: Candidate, losses: [f64; 4]) -> CandidateLosses {
         CandidateLosses {
             candidate,
-            losses: losses.to_vec(),
+            losses: numbers(&losses),
             seen: Vec::new(),
         }
+    }
+
+    /// Losses without classes.
+    fn numbers(of: &[f64]) -> Vec<Loss> {
+        let loss = |&plain| Loss {
+            plain,
+            smoothed: plain,
+        };
+        of.iter().map(loss).collect()
     }
 
     fn chosen(others: Vec<CandidateLosses>) -> Candidate {
         let mut all = vec![of(Candidate::Local, [1.0, 2.0, 3.0, 4.0])];
         all.extend(others);
-        choose(&measured(&all, &[5.0; 4]))
+        choose(&measured(&all, &[5.0; 4], |_| false))
     }
 
     #[test]
@@ -196,7 +283,7 @@ mod tests {
     #[test]
     fn an_advantage_from_having_seen_the_rows_is_none() {
         let seen = |by: f64| CandidateLosses {
-            seen: vec![by; 4],
+            seen: numbers(&[by; 4]),
             ..of(Candidate::Coalition, [0.8, 1.8, 2.8, 3.8])
         };
         assert_eq!(chosen(vec![seen(0.1)]), Candidate::Coalition);
@@ -211,8 +298,9 @@ mod tests {
             ..RowResults::default()
         };
         let mean = |sure: f64| {
-            let losses = with_more_rows(&results(sure), 7.0);
-            losses.iter().sum::<f64>() / 7.0
+            let losses = losses_of(&results(sure), 7.0);
+            assert!((losses[0].plain + libm::log(sure)).abs() < 1e-12);
+            smoothed(&losses).iter().sum::<f64>() / 7.0
         };
         certainty_costs_one_row_more_of_each(mean);
         assert!(mean(1.0).is_finite() && mean(1.0) > 2.0);
@@ -221,7 +309,7 @@ mod tests {
             probabilities: Vec::new(),
             ..results(0.5)
         };
-        assert_eq!(with_more_rows(&number, 7.0), number.scores["loss"]);
+        assert_eq!(losses_of(&number, 7.0), numbers(&number.scores["loss"]));
     }
 
     #[test]
@@ -230,15 +318,12 @@ mod tests {
             scores: [("loss".to_owned(), vec![1.0, 5.0, 3.0])].into(),
             ..RowResults::default()
         };
-        let losses = [1.0, 5.0, 3.0];
-        assert_eq!(
-            by_groups(&losses, &results),
-            (losses.to_vec(), vec![1.0; 3])
-        );
+        let losses = numbers(&[1.0, 5.0, 3.0]);
+        assert_eq!(by_groups(&losses, &results), (losses.clone(), vec![1.0; 3]));
         results.groups = vec![4, 9, 4];
         assert_eq!(
             by_groups(&losses, &results),
-            (vec![2.0, 5.0], vec![2.0, 1.0])
+            (numbers(&[2.0, 5.0]), vec![2.0, 1.0])
         );
         // The same patients with ten visits each are no surer a choice.
         let error = |visits: usize| {
@@ -251,8 +336,8 @@ mod tests {
                 groups: (0..4).flat_map(|patient| vec![patient; visits]).collect(),
                 ..RowResults::default()
             };
-            let (losses, rows) = by_groups(&each, &results);
-            mean_and_error(&losses, &rows).1
+            let (losses, rows) = by_groups(&numbers(&each), &results);
+            mean_and_error(&smoothed(&losses), &rows).1
         };
         assert!((error(1) - error(10)).abs() < 1e-12);
     }
@@ -261,14 +346,14 @@ mod tests {
     fn advantages_are_weighted_by_rows_with_their_standard_error() {
         let two = |candidate, losses: [f64; 2], seen: &[f64]| CandidateLosses {
             candidate,
-            losses: losses.to_vec(),
-            seen: seen.to_vec(),
+            losses: numbers(&losses),
+            seen: numbers(seen),
         };
         let losses = [
             two(Candidate::Local, [1.0, 1.0], &[]),
             two(Candidate::Coalition, [0.5, 0.7], &[0.1, 0.1]),
         ];
-        let [local, other] = &measured(&losses, &[1.0, 3.0])[..] else {
+        let [local, other] = &measured(&losses, &[1.0, 3.0], |_| false)[..] else {
             panic!("two candidates");
         };
         assert_eq!((local.advantage, local.error), (0.0, 0.0));

@@ -148,18 +148,31 @@ impl ComparedOn {
 pub struct Measured {
     /// The candidate.
     pub candidate: Candidate,
-    /// Mean loss over all rows, each in the fold that holds it, with one row more of each class, and
+    /// Mean loss over all rows, each in the fold that holds it, smoothed with one row more of each class, and
     /// with what is added because the model has seen them.
     pub loss: f64,
     /// Difference by which that is less than the loss of the local model.
     pub advantage: f64,
     /// Standard error of the advantage, over the folds or over the validation rows.
     pub error: f64,
+    /// The advantage by losses that are not smoothed, for [deciding together](Together); `None` where the silo judges
+    /// the candidate alone, by few rows of classes that also decided which coalition it belongs to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub plain: Option<PlainAdvantage>,
     /// Number of these folds, or of validation rows (groups, where rows have them).
     #[serde(default)]
     pub parts: u64,
     /// Correction that was added to the loss because the model was trained on these rows, among others.
     pub seen: f64,
+}
+
+/// An advantage over the local model by losses as they are measured.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct PlainAdvantage {
+    /// Difference by which the mean loss is less than that of the local model.
+    pub mean: f64,
+    /// Its standard error, over the folds or over the validation rows.
+    pub error: f64,
 }
 
 /// The model that a silo serves, and the comparison behind the choice.

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::folds::mean;
+use super::folds::{Loss, mean, smoothed};
 
 /// A way to a model of a silo's own.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -30,10 +30,16 @@ pub enum Way {
     },
 }
 
+/// Where there is no way.
+const NO_LOSS: Loss = Loss {
+    plain: f64::NAN,
+    smoothed: f64::NAN,
+};
+
 /// A way with its losses by fold.
 pub(super) struct TriedWay {
     pub(super) way: Way,
-    pub(super) losses: Vec<f64>,
+    pub(super) losses: Vec<Loss>,
 }
 
 /// The way of least loss; of equals the first. `None` where there is none. `rows` are those of every fold.
@@ -43,10 +49,10 @@ pub(super) fn least<'a>(all: &'a [TriedWay], rows: &[f64]) -> Option<&'a TriedWa
 
 /// The loss on every fold of the way that is best on the others. The least of many losses is smaller than
 /// what the way is worth on new rows; no fold has a say in what it measures here.
-pub(super) fn least_on_others(all: &[TriedWay], rows: &[f64]) -> Vec<f64> {
+pub(super) fn least_on_others(all: &[TriedWay], rows: &[f64]) -> Vec<Loss> {
     let fold = |fold| least_without(all, rows, Some(fold));
     (0..rows.len())
-        .map(|at| fold(at).map_or(f64::NAN, |one| one.losses[at]))
+        .map(|at| fold(at).map_or(NO_LOSS, |one| one.losses[at]))
         .collect()
 }
 
@@ -56,7 +62,7 @@ fn least_without<'a>(
     fold: Option<usize>,
 ) -> Option<&'a TriedWay> {
     let rows = kept(rows, fold);
-    let loss = |one: &TriedWay| mean(&kept(&one.losses, fold), &rows);
+    let loss = |one: &TriedWay| mean(&kept(&smoothed(&one.losses), fold), &rows);
     all.iter().min_by(|a, b| loss(a).total_cmp(&loss(b)))
 }
 
@@ -74,8 +80,16 @@ mod tests {
     fn tried(ridge: f64, losses: &[f64]) -> TriedWay {
         TriedWay {
             way: Way::Fit { radius: 0.0, ridge },
-            losses: losses.to_vec(),
+            losses: numbers(losses),
         }
+    }
+
+    fn numbers(of: &[f64]) -> Vec<Loss> {
+        let loss = |&plain| Loss {
+            plain,
+            smoothed: plain,
+        };
+        of.iter().map(loss).collect()
     }
 
     #[test]
@@ -87,10 +101,10 @@ mod tests {
             tried(3.0, &[3.5, 3.5, 0.0]),
         ];
         let measured = least_on_others(&all, &[1.0; 3]);
-        assert_eq!(measured, [3.5, 3.5, 4.0]);
+        assert_eq!(measured, numbers(&[3.5, 3.5, 4.0]));
         // The losses of a way that is best on every fold are its own.
         let best = tried(4.0, &[0.5, 0.6, 0.7]);
         let measured = least_on_others(&[best], &[1.0; 3]);
-        assert_eq!(measured, [0.5, 0.6, 0.7]);
+        assert_eq!(measured, numbers(&[0.5, 0.6, 0.7]));
     }
 }

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::alone::Alone;
-use super::folds::{loss, mean, without_folds};
+use super::folds::{Loss, loss, mean, smoothed, without_folds};
 use super::rule::{Way, least, least_on_others};
 use crate::learner::{LearnError, Learner};
 use crate::params::Params;
@@ -83,7 +83,7 @@ pub struct Fitted {
     /// The model, of all training rows, and the personal state.
     pub model: (Params, Params),
     /// The loss of the models without each fold, on that fold, each made as the other folds say.
-    pub(super) losses: Vec<f64>,
+    pub(super) losses: Vec<Loss>,
 }
 
 /// The models that a silo made alone.
@@ -105,10 +105,10 @@ pub(super) struct FoldLosses {
     /// Rows by fold.
     pub(super) rows: Vec<f64>,
     /// The loss on every fold of a model that is made without it, as the other folds say.
-    pub(super) best: Vec<f64>,
+    pub(super) best: Vec<Loss>,
     /// Amount by which a training on a fold lowers its loss: of the federation's training alone, without
     /// the fold and with it. Empty where it diverged.
-    pub(super) seen: Vec<f64>,
+    pub(super) seen: Vec<Loss>,
 }
 
 impl LocalModels {
@@ -171,8 +171,8 @@ fn search(
     });
     let tuned = Tuned {
         way: best.way,
-        loss: mean(&best.losses, &rows),
-        untuned: untuned.map(|losses| mean(&losses, &rows)),
+        loss: mean(&smoothed(&best.losses), &rows),
+        untuned: untuned.map(|losses| mean(&smoothed(&losses), &rows)),
         rates,
         trainings: steps.trainings(),
         fits: exact.map_or(0, |exact| exact.count),
@@ -194,11 +194,11 @@ fn search(
 fn seen(
     without: &[Arc<dyn Learner>],
     model: &(Params, Params),
-    losses: &[f64],
+    losses: &[Loss],
     count: f64,
-) -> Option<Vec<f64>> {
+) -> Option<Vec<Loss>> {
     let each = without.iter().zip(losses);
-    let each = each.map(|(learner, without)| Some(without - loss(&**learner, model, count).ok()?));
+    let each = each.map(|(learner, without)| Some(*without - loss(&**learner, model, count).ok()?));
     each.collect()
 }
 

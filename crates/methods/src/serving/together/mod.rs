@@ -26,16 +26,18 @@
 //! Sums over silos of four numbers are enough: of 1, `a`, `a²` and `s²`. A simulation has every comparison; members of
 //! a federation open the sums in [rounds](TogetherRounds) of their own.
 //!
-//! A mean over silos does away with luck, not with an error that all make alike. A silo with few rows of classes
-//! measures losses [as if there were one row more of each class](super), which is in favour of models that say
-//! little, and most of all with ten rows. Such a silo is in no sum, and chooses alone.
+//! A mean over silos does away with luck, not with an error that all make alike. A silo alone measures losses
+//! [as if there were one row more of each class](super), which with ten rows is much in favour of models that say
+//! little. What all measure together needs no such rows, so it is of plain losses. Another such error is that a silo's
+//! rows decided which of several coalitions it belongs to: with few rows of classes it judges the models of that
+//! coalition alone.
 
 mod rounds;
 mod student;
 
 use std::collections::BTreeMap;
 
-use super::{Candidate, ComparedModels, Measured, Served, choose};
+use super::{Candidate, ComparedModels, Measured, PlainAdvantage, Served, choose};
 
 use student::two_sided;
 
@@ -71,12 +73,12 @@ struct TrueAdvantages {
 
 impl AdvantageSums {
     /// Adds what one silo measured; nothing where that is not finite.
-    fn add(&mut self, one: &Measured) {
+    fn add(&mut self, one: PlainAdvantage) {
         let variance = one.error * one.error;
-        let square = one.advantage * one.advantage;
+        let square = one.mean * one.mean;
         if variance.is_finite() && square.is_finite() {
             self.silos += 1.0;
-            self.advantages += one.advantage;
+            self.advantages += one.mean;
             self.squares += square;
             self.variances += variance;
         }
@@ -99,27 +101,32 @@ impl AdvantageSums {
     }
 
     /// Returns whether a silo's own rows show an advantage, or a disadvantage, beyond chance.
-    fn is_clear(&self, one: &Measured) -> bool {
-        let off = one.advantage.abs() / one.error;
-        one.parts > 1 && two_sided(off, one.parts - 1) * self.silos <= CLEAR
+    fn is_clear(&self, own: PlainAdvantage, parts: u64) -> bool {
+        parts > 1 && two_sided(own.mean.abs() / own.error, parts - 1) * self.silos <= CLEAR
     }
 
-    /// Returns the measurement of a silo with its advantage shrunken towards the mean of all. It is unchanged without
-    /// other silos, where it is not finite or exact, and where it is [clear](CLEAR).
+    /// Returns the measurement of a silo with its plain advantage shrunken towards the mean of all. Where that is
+    /// [clear](CLEAR), it is not shrunken. The measurement is unchanged without other silos, where it is not finite or
+    /// exact, and where the silo judges the candidate alone.
     fn shrunken(&self, one: &Measured) -> Measured {
-        let own = one.error * one.error;
         // The local model is 0 better than itself, for certain.
-        let known = own.is_finite() && one.advantage.is_finite() && own > 0.0;
-        let Some(all) = self.population().filter(|_| known && !self.is_clear(one)) else {
+        let known =
+            |own: &PlainAdvantage| own.error.is_finite() && own.mean.is_finite() && own.error > 0.0;
+        let own = one.plain.filter(known);
+        let Some((all, own)) = self.population().zip(own) else {
             return one.clone();
         };
-        let own = 0.5 * (own + self.variances / self.silos);
-        let towards = own / (own + all.between);
-        let advantage = one.advantage + towards * (all.mean - one.advantage);
-        let variance = towards * all.between + towards * towards * all.of_mean;
+        let (advantage, error) = if self.is_clear(own, one.parts) {
+            (own.mean, own.error)
+        } else {
+            let unknown = 0.5 * (own.error * own.error + self.variances / self.silos);
+            let towards = unknown / (unknown + all.between);
+            let variance = towards * all.between + towards * towards * all.of_mean;
+            (own.mean + towards * (all.mean - own.mean), variance.sqrt())
+        };
         Measured {
             advantage,
-            error: variance.sqrt(),
+            error,
             loss: one.loss + one.advantage - advantage,
             ..one.clone()
         }
@@ -131,26 +138,24 @@ impl AdvantageSums {
 pub struct Together(BTreeMap<Candidate, AdvantageSums>);
 
 impl Together {
-    /// The sums over silos, of the comparison of each; without those with few rows of classes.
+    /// The sums over silos, of the comparison of each.
     pub fn of<'a>(silos: impl IntoIterator<Item = &'a ComparedModels>) -> Self {
-        let silos = silos.into_iter().filter(|silo| !silo.few);
-        Self::sums(silos.map(|silo| &silo.measured[..]))
+        Self::sums(silos.into_iter().map(|silo| &silo.measured[..]))
     }
 
     fn sums<'a>(silos: impl IntoIterator<Item = &'a [Measured]>) -> Self {
         let mut all = Self::default();
         for one in silos.into_iter().flatten() {
-            all.0.entry(one.candidate).or_default().add(one);
+            if let Some(plain) = one.plain {
+                all.0.entry(one.candidate).or_default().add(plain);
+            }
         }
         all
     }
 
     /// Returns what a silo serves with this comparison: by the rule for one that [chooses alone](choose), with every
-    /// advantage and its standard error shrunken. With few rows of classes it chooses alone.
+    /// advantage and its standard error shrunken.
     pub fn serve(&self, compared: ComparedModels) -> Served {
-        if compared.few {
-            return compared.alone();
-        }
         let candidate = self.choose(&compared.measured);
         compared.serve(candidate)
     }

@@ -3,10 +3,10 @@
 //! A comparison takes minutes, so members first wait for each other: in each of these rounds a silo says whether it
 //! is still comparing, and what is opened is how many are. Once none is, or after the agreed number of rounds, one
 //! round opens four sums of each candidate, once: two sums of different silos would show what one of them measured.
-//! Whoever is not done by then, or has few rows of classes, adds zeros.
+//! Whoever is not done by then adds zeros.
 
 use super::{AdvantageSums, Together};
-use crate::serving::{Candidate, ComparedModels, Measured};
+use crate::serving::{Candidate, ComparedModels, PlainAdvantage};
 use crate::strategy::{LARGEST_WORD, QuestionRounds, QuestionState};
 
 /// The candidates of which sums are opened, in the order in which they travel. All are compared with the local model,
@@ -63,7 +63,7 @@ pub enum NotTogether {
     #[error("no round was left in which the sums could be opened")]
     NoRoundLeft,
     /// Less than two silos are in the sums of every candidate.
-    #[error("less than two silos had compared models on rows enough")]
+    #[error("less than two silos had compared models")]
     TooFew,
 }
 
@@ -101,15 +101,15 @@ impl TogetherRounds {
     }
 
     /// Returns what a silo with this comparison adds: for each candidate the integers that stand for 1, its advantage,
-    /// the square of it and that of its standard error, as two's complements. Zeros without a comparison, with few rows
-    /// of classes, and for a candidate of which a number is beyond reach or not finite.
+    /// the square of it and that of its standard error, all of plain losses, as two's complements. Zeros without a
+    /// comparison, and for a candidate that the silo judges alone, or of which a number is beyond reach or not finite.
     pub fn own(compared: Option<&ComparedModels>) -> Vec<u64> {
-        let compared = compared.filter(|compared| !compared.few);
         let measured = compared.map_or(&[][..], |compared| &compared.measured);
         let of = |candidate: &Candidate| {
             let mut all = measured.iter();
             let one = all.find(|one| one.candidate == *candidate);
-            one.and_then(words).unwrap_or([0; SUMS])
+            let plain = one.and_then(|one| one.plain);
+            plain.and_then(words).unwrap_or([0; SUMS])
         };
         OPENED.iter().flat_map(of).collect()
     }
@@ -151,7 +151,7 @@ impl QuestionRounds for TogetherRounds {
 }
 
 /// The integers of what a silo measured of a candidate; `None` where one is beyond reach or not finite.
-fn words(one: &Measured) -> Option<[u64; SUMS]> {
+fn words(one: PlainAdvantage) -> Option<[u64; SUMS]> {
     let steps = |number: f64, steps: f64| {
         let whole = (number * steps).round();
         let reached = whole.abs() <= LARGEST_WORD as f64;
@@ -159,8 +159,8 @@ fn words(one: &Measured) -> Option<[u64; SUMS]> {
     };
     Some([
         1,
-        steps(one.advantage, ADVANTAGE_STEPS)?,
-        steps(one.advantage * one.advantage, SQUARE_STEPS)?,
+        steps(one.mean, ADVANTAGE_STEPS)?,
+        steps(one.mean * one.mean, SQUARE_STEPS)?,
         steps(one.error * one.error, SQUARE_STEPS)?,
     ])
 }

@@ -2,12 +2,13 @@
 
 use super::*;
 use crate::params::{Layout, Params, Role, TensorSpec};
-use crate::serving::{ComparedOn, PersonalParts};
+use crate::serving::{ComparedOn, Measured, PersonalParts};
 
 const ROUNDS: TogetherRounds = TogetherRounds { waiting: 3 };
 
-/// The comparison of a silo that measured these advantages and standard errors of its coalition's and its tuned model.
-fn silo(of: [(f64, f64); 2], few: bool) -> ComparedModels {
+/// The comparison of a silo that measured these advantages and standard errors of its coalition's and its tuned model,
+/// and perhaps judges these alone.
+fn silo(of: [(f64, f64); 2], alone: bool) -> ComparedModels {
     let model = || {
         let layout = Layout::new(vec![TensorSpec::new("w", [1], Role::Weight)]).unwrap();
         (Params::from_values(&layout, &[1.0]), Params::empty())
@@ -17,6 +18,10 @@ fn silo(of: [(f64, f64); 2], few: bool) -> ComparedModels {
         loss: 1.0 - advantage,
         advantage,
         error,
+        plain: (!alone).then_some(PlainAdvantage {
+            mean: advantage,
+            error,
+        }),
         parts: 1_000_000,
         seen: 0.0,
     };
@@ -29,7 +34,6 @@ fn silo(of: [(f64, f64); 2], few: bool) -> ComparedModels {
             .zip(of)
             .map(|(candidate, of)| measured(*candidate, of))
             .collect(),
-        few,
         models: candidates.map(|one| (one, model())).into(),
         coalition: model(),
         parts: PersonalParts::Trained,
@@ -100,7 +104,7 @@ fn opened_sums_decide_as_the_comparisons_themselves() {
 }
 
 #[test]
-fn what_is_beyond_reach_or_of_few_rows_adds_zeros() {
+fn what_is_beyond_reach_or_judged_alone_adds_zeros() {
     let zeros = vec![0; TogetherRounds::NUMBERS];
     assert_eq!(TogetherRounds::own(None), zeros);
     let few = silo([(0.1, 0.01), (0.1, 0.01)], true);
@@ -119,7 +123,7 @@ fn what_is_beyond_reach_or_of_few_rows_adds_zeros() {
     }
     let own = TogetherRounds::own(Some(&silo([(-256.0, 0.0), (0.0, 0.0)], false)));
     assert_eq!(own[4..8], [1, (-(1_i64 << 38)).cast_unsigned(), 1 << 52, 0]);
-    // Two silos with few rows among others change no sum.
+    // Two silos that judge alone change no sum.
     let mut silos = six();
     let before = sum(&silos);
     silos.extend([few.clone(), few]);
