@@ -50,7 +50,7 @@ pub(crate) struct Cli {
 /// Below the commands: what somebody types first.
 const EXAMPLES: &str = "\
 Examples:
-  rota simulate                                   # fifteen clinics, built in
+  rota simulate                                   # twenty clinics, built in
   rota compare diabetes --strategies local,fedavg # local training or a federation?
   rota federation demo demo --silos 4             # keys, agreement, four nodes
   rota check --config demo/age-1-2-sex-a --offline
