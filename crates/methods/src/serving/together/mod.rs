@@ -100,9 +100,13 @@ impl AdvantageSums {
         })
     }
 
-    /// Returns whether a silo's own rows show an advantage, or a disadvantage, beyond chance.
-    fn is_clear(&self, own: PlainAdvantage, parts: u64) -> bool {
-        parts > 1 && two_sided(own.mean.abs() / own.error, parts - 1) * self.silos <= CLEAR
+    /// Returns whether a silo's own rows show an advantage, or a disadvantage, beyond chance: by plain losses, and by
+    /// those with one row more of each class, too.
+    fn is_clear(&self, own: PlainAdvantage, one: &Measured) -> bool {
+        let off = own.mean / own.error;
+        let smoothed = one.advantage / one.error * off.signum();
+        let least = off.abs().min(smoothed).max(0.0);
+        one.parts > 1 && two_sided(least, one.parts - 1) * self.silos <= CLEAR
     }
 
     /// Returns the measurement of a silo with its plain advantage shrunken towards the mean of all. Where that is
@@ -116,7 +120,7 @@ impl AdvantageSums {
         let Some((all, own)) = self.population().zip(own) else {
             return one.clone();
         };
-        let (advantage, error) = if self.is_clear(own, one.parts) {
+        let (advantage, error) = if self.is_clear(own, one) {
             (own.mean, own.error)
         } else {
             let unknown = 0.5 * (own.error * own.error + self.variances / self.silos);

@@ -243,10 +243,10 @@ fn all_silos_decide_by_losses_that_are_not_smoothed() {
         let found = &together.shrunken(one)[1];
         assert!(found.advantage > 0.0 && (found.loss + found.advantage - 1.0).abs() < 1e-12);
     }
-    // One that is clearly worse off keeps its own.
-    let worse = sure(0.1, -0.9);
-    assert_eq!(together.choose(&worse), Candidate::Local);
-    assert_eq!(choose(&worse), Candidate::Coalition);
+    // One that is clearly worse off keeps its own; not one of which only plain losses say so.
+    assert_eq!(together.choose(&sure(-1.5, -0.9)), Candidate::Local);
+    assert_eq!(together.choose(&sure(-0.02, -0.9)), Candidate::Coalition);
+    assert_eq!(together.choose(&sure(0.9, -0.9)), Candidate::Coalition);
 }
 
 #[test]
