@@ -2,8 +2,8 @@
 
 use super::alone::Alone;
 use super::folds::{
-    CandidateLosses, Loss, by_groups, has_classes, loss, losses_of, measured, share_of_seen,
-    without_folds,
+    CandidateLosses, Loss, MANY_ROWS, by_groups, has_classes, loss, losses_of, measured,
+    share_of_seen, without_folds,
 };
 use super::local::{FoldLosses, LocalModels};
 use super::{
@@ -14,9 +14,6 @@ use crate::params::Params;
 
 /// Fewest validation rows to compare on.
 pub const VALIDATION_ROWS: usize = 20;
-
-/// Rows of classes below which a silo judges the model of one of several coalitions alone.
-const FEW_ROWS: f64 = 50.0;
 
 /// The candidates of a silo, and the settings of the comparison.
 #[derive(Clone, Copy)]
@@ -72,9 +69,7 @@ fn row_losses(
     let values = outputs.outputs(model, personal, split).ok()?;
     let results = outputs.row_results(model, personal, &values, split).ok()?;
     let losses = losses_of(&results, results.len() as f64);
-    let finite = losses
-        .iter()
-        .all(|loss| loss.plain.is_finite() && loss.smoothed.is_finite());
+    let finite = losses.iter().all(|loss| loss.is_finite());
     finite.then(|| by_groups(&losses, &results))
 }
 
@@ -152,12 +147,12 @@ impl CandidateComparison<'_> {
     }
 
     /// Returns whether a silo with these rows judges a candidate alone: one of its coalition, where there are several,
-    /// and [few](FEW_ROWS) rows of classes. Which coalition it belongs to was decided by the same rows, so that all silos
+    /// and less than [`MANY_ROWS`] of classes. Which coalition it belongs to was decided by the same rows, so that all silos
     /// would believe too much of theirs, and a mean over silos does not do away with that.
     fn judged_alone(&self, rows: &[f64], split: Split) -> impl Fn(Candidate) -> bool {
         let (model, personal) = &self.local.model;
         let few = self.global.is_some()
-            && rows.iter().sum::<f64>() < FEW_ROWS
+            && rows.iter().sum::<f64>() < MANY_ROWS
             && has_classes(self.plain, (model, personal), split);
         move |candidate| few && !candidate.is_own() && candidate != Candidate::Global
     }

@@ -3,11 +3,13 @@
 use std::ops::{Add, Sub};
 use std::sync::Arc;
 
-use super::{Candidate, Measured, PlainAdvantage};
+use super::{Advantage, Candidate, Measured};
 use crate::learner::{LearnError, Learner, RowResults, Split};
 use crate::params::Params;
 use crate::robust::with_one_more_of_each;
 
+/// Rows of classes from which on a row more of each says little of what is measured.
+pub(super) const MANY_ROWS: f64 = 50.0;
 /// The least probability that a class is given in a loss, so that the loss is finite.
 const LEAST: f64 = 1e-9;
 
@@ -37,19 +39,32 @@ pub(super) fn has_classes(
 /// A loss, or a difference of losses.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(super) struct Loss {
-    /// As it is measured.
-    pub(super) plain: f64,
-    /// As if there were one row more of each class: what a silo goes by that has no rows but its own. The same for
-    /// numbers.
-    pub(super) smoothed: f64,
+    /// As if there were one row more of each class: what a silo goes by that has no rows but its own.
+    pub(super) alone: f64,
+    /// The same as if the silo had [`MANY_ROWS`] at least: what it goes by that decides with others. Both are the plain
+    /// loss for numbers.
+    pub(super) together: f64,
 }
 
 impl Loss {
+    /// Of a model of numbers.
+    pub(super) fn plain(loss: f64) -> Self {
+        Self {
+            alone: loss,
+            together: loss,
+        }
+    }
+
+    /// Returns whether both are finite.
+    pub(super) fn is_finite(self) -> bool {
+        self.alone.is_finite() && self.together.is_finite()
+    }
+
     /// This change of both.
     fn map(self, change: impl Fn(f64) -> f64) -> Self {
         Self {
-            plain: change(self.plain),
-            smoothed: change(self.smoothed),
+            alone: change(self.alone),
+            together: change(self.together),
         }
     }
 }
@@ -59,8 +74,8 @@ impl Add for Loss {
 
     fn add(self, other: Self) -> Self {
         Self {
-            plain: self.plain + other.plain,
-            smoothed: self.smoothed + other.smoothed,
+            alone: self.alone + other.alone,
+            together: self.together + other.together,
         }
     }
 }
@@ -80,9 +95,9 @@ pub(super) fn share_of_seen(seen: &[Loss], share: f64) -> Vec<Loss> {
         .collect()
 }
 
-/// The smoothed ones of losses.
-pub(super) fn smoothed(losses: &[Loss]) -> Vec<f64> {
-    losses.iter().map(|loss| loss.smoothed).collect()
+/// Those of losses that a silo goes by alone.
+pub(super) fn alone(losses: &[Loss]) -> Vec<f64> {
+    losses.iter().map(|loss| loss.alone).collect()
 }
 
 /// The mean loss on the rows held out, smoothed with one row more of each class than the `rows` of all folds.
@@ -111,13 +126,10 @@ pub(super) fn loss_on(
         }
         Err(_) => {
             let plain = learner.evaluate(model, personal, split)?.get("loss")?;
-            Loss {
-                plain,
-                smoothed: plain,
-            }
+            Loss::plain(plain)
         }
     };
-    if loss.plain.is_finite() && loss.smoothed.is_finite() {
+    if loss.is_finite() {
         Ok(loss)
     } else {
         Err(LearnError::Failed("the loss is not finite".into()))
@@ -133,12 +145,7 @@ pub(super) fn losses_of(results: &RowResults, rows: f64) -> Vec<Loss> {
     let losses = results.scores.get("loss").map_or(&[][..], Vec::as_slice);
     let classes = results.classes();
     if classes < 2 {
-        let each = losses.iter();
-        let plain = |&plain| Loss {
-            plain,
-            smoothed: plain,
-        };
-        return each.map(plain).collect();
+        return losses.iter().copied().map(Loss::plain).collect();
     }
     let count = classes as f64;
     let each = losses
@@ -146,9 +153,10 @@ pub(super) fn losses_of(results: &RowResults, rows: f64) -> Vec<Loss> {
         .zip(results.probabilities.chunks_exact(classes));
     each.map(|(&plain, probabilities)| {
         let any: f64 = probabilities.iter().map(|p| -libm::log(p.max(LEAST))).sum();
+        let smoothed = |rows| with_one_more_of_each(plain, any, rows, count);
         Loss {
-            plain,
-            smoothed: with_one_more_of_each(plain, any, rows, count),
+            alone: smoothed(rows),
+            together: smoothed(rows.max(MANY_ROWS)),
         }
     })
     .collect()
@@ -195,12 +203,12 @@ pub(super) struct CandidateLosses {
     pub(super) seen: Vec<Loss>,
 }
 
-/// Mean loss, advantages over the first and their standard errors, of every candidate. `alone` are those that the silo
-/// judges alone.
+/// Mean loss, advantages over the first and their standard errors, of every candidate, and whether the silo judges it
+/// alone.
 pub(super) fn measured(
     all: &[CandidateLosses],
     rows: &[f64],
-    alone: impl Fn(Candidate) -> bool,
+    judged_alone: impl Fn(Candidate) -> bool,
 ) -> Vec<Measured> {
     let honest = |one: &CandidateLosses| -> Vec<Loss> {
         let seen = one.seen.iter().copied();
@@ -214,23 +222,23 @@ pub(super) fn measured(
     let measure = |one: &CandidateLosses| {
         let own = honest(one);
         let ahead: Vec<Loss> = local.iter().zip(&own).map(|(a, b)| *a - *b).collect();
-        let (advantage, error) = mean_and_error(&smoothed(&ahead), rows);
-        let plain = || {
-            let ahead: Vec<f64> = ahead.iter().map(|ahead| ahead.plain).collect();
+        let (advantage, error) = mean_and_error(&alone(&ahead), rows);
+        let together = || {
+            let ahead: Vec<f64> = ahead.iter().map(|ahead| ahead.together).collect();
             let (mean, error) = mean_and_error(&ahead, rows);
-            PlainAdvantage { mean, error }
+            Advantage { mean, error }
         };
         Measured {
             candidate: one.candidate,
-            loss: mean(&smoothed(&own), rows),
+            loss: mean(&alone(&own), rows),
             advantage,
             error,
-            plain: (!alone(one.candidate)).then(plain),
+            together: (!judged_alone(one.candidate)).then(together),
             parts: rows.len() as u64,
             seen: if one.seen.is_empty() {
                 0.0
             } else {
-                mean(&smoothed(&one.seen), rows)
+                mean(&alone(&one.seen), rows)
             },
         }
     };
@@ -253,11 +261,7 @@ mod tests {
 
     /// Losses without classes.
     fn numbers(of: &[f64]) -> Vec<Loss> {
-        let loss = |&plain| Loss {
-            plain,
-            smoothed: plain,
-        };
-        of.iter().map(loss).collect()
+        of.iter().copied().map(Loss::plain).collect()
     }
 
     fn chosen(others: Vec<CandidateLosses>) -> Candidate {
@@ -299,8 +303,12 @@ mod tests {
         };
         let mean = |sure: f64| {
             let losses = losses_of(&results(sure), 7.0);
-            assert!((losses[0].plain + libm::log(sure)).abs() < 1e-12);
-            smoothed(&losses).iter().sum::<f64>() / 7.0
+            // Together the seven count as fifty.
+            let plain = -libm::log(sure);
+            let rest = plain - libm::log(1.0 - sure);
+            let together = (50.0 * plain + rest) / 52.0;
+            assert!(sure == 1.0 || (losses[0].together - together).abs() < 1e-12);
+            alone(&losses).iter().sum::<f64>() / 7.0
         };
         certainty_costs_one_row_more_of_each(mean);
         assert!(mean(1.0).is_finite() && mean(1.0) > 2.0);
@@ -337,7 +345,7 @@ mod tests {
                 ..RowResults::default()
             };
             let (losses, rows) = by_groups(&numbers(&each), &results);
-            mean_and_error(&smoothed(&losses), &rows).1
+            mean_and_error(&alone(&losses), &rows).1
         };
         assert!((error(1) - error(10)).abs() < 1e-12);
     }

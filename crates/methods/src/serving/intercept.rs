@@ -50,7 +50,7 @@ pub fn with_own_intercept(
             let found = least(before, |value| {
                 values[at] = value as f32;
                 tried.0 = Params::from_values(layout, &values);
-                loss_on(learner, &tried, Split::Train, rows).map(|loss| loss.smoothed)
+                loss_on(learner, &tried, Split::Train, rows).map(|loss| loss.alone)
             })?;
             values[at] = found as f32;
             moved = moved.max((found - before).abs() / (1.0 + found.abs()));

@@ -155,10 +155,10 @@ pub struct Measured {
     pub advantage: f64,
     /// Standard error of the advantage, over the folds or over the validation rows.
     pub error: f64,
-    /// The advantage by losses that are not smoothed, for [deciding together](Together); `None` where the silo judges
-    /// the candidate alone, by few rows of classes that also decided which coalition it belongs to.
+    /// The advantage for [deciding together](Together); `None` where the silo judges the candidate alone, by few rows of
+    /// classes that also decided which coalition it belongs to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub plain: Option<PlainAdvantage>,
+    pub together: Option<Advantage>,
     /// Number of these folds, or of validation rows (groups, where rows have them).
     #[serde(default)]
     pub parts: u64,
@@ -166,9 +166,10 @@ pub struct Measured {
     pub seen: f64,
 }
 
-/// An advantage over the local model by losses as they are measured.
+/// An advantage over the local model with one row more of each class than the silo has, or than 50 rows where it has
+/// fewer.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct PlainAdvantage {
+pub struct Advantage {
     /// Difference by which the mean loss is less than that of the local model.
     pub mean: f64,
     /// Its standard error, over the folds or over the validation rows.

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::folds::{Loss, mean, smoothed};
+use super::folds::{Loss, alone, mean};
 
 /// A way to a model of a silo's own.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -32,8 +32,8 @@ pub enum Way {
 
 /// Where there is no way.
 const NO_LOSS: Loss = Loss {
-    plain: f64::NAN,
-    smoothed: f64::NAN,
+    alone: f64::NAN,
+    together: f64::NAN,
 };
 
 /// A way with its losses by fold.
@@ -62,7 +62,7 @@ fn least_without<'a>(
     fold: Option<usize>,
 ) -> Option<&'a TriedWay> {
     let rows = kept(rows, fold);
-    let loss = |one: &TriedWay| mean(&kept(&smoothed(&one.losses), fold), &rows);
+    let loss = |one: &TriedWay| mean(&kept(&alone(&one.losses), fold), &rows);
     all.iter().min_by(|a, b| loss(a).total_cmp(&loss(b)))
 }
 
@@ -85,11 +85,7 @@ mod tests {
     }
 
     fn numbers(of: &[f64]) -> Vec<Loss> {
-        let loss = |&plain| Loss {
-            plain,
-            smoothed: plain,
-        };
-        of.iter().map(loss).collect()
+        of.iter().copied().map(Loss::plain).collect()
     }
 
     #[test]

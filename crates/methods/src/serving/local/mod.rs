@@ -14,7 +14,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::alone::Alone;
-use super::folds::{Loss, loss, mean, smoothed, without_folds};
+use super::folds::{self, Loss, loss, mean, without_folds};
 use super::rule::{Way, least, least_on_others};
 use crate::learner::{LearnError, Learner};
 use crate::params::Params;
@@ -171,8 +171,8 @@ fn search(
     });
     let tuned = Tuned {
         way: best.way,
-        loss: mean(&smoothed(&best.losses), &rows),
-        untuned: untuned.map(|losses| mean(&smoothed(&losses), &rows)),
+        loss: mean(&folds::alone(&best.losses), &rows),
+        untuned: untuned.map(|losses| mean(&folds::alone(&losses), &rows)),
         rates,
         trainings: steps.trainings(),
         fits: exact.map_or(0, |exact| exact.count),

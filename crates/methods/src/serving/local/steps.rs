@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::super::alone::Alone;
-use super::super::folds::{loss, mean, smoothed};
+use super::super::folds::{self, loss, mean};
 use super::super::rule::{TriedWay, Way, least};
 use crate::learner::{LearnError, Learner, Optimiser, Task, Training};
 use crate::params::Params;
@@ -149,7 +149,7 @@ impl<'a> StepSearch<'a> {
                 self.spent += u64::from(chunk);
             }
             epochs += u64::from(chunk);
-            let own = mean(&smoothed(&losses), self.rows);
+            let own = mean(&folds::alone(&losses), self.rows);
             waited = if own < least { 0 } else { waited + 1 };
             least = least.min(own);
             let way = Way::Training {

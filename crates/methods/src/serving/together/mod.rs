@@ -28,7 +28,7 @@
 //!
 //! A mean over silos does away with luck, not with an error that all make alike. A silo alone measures losses
 //! [as if there were one row more of each class](super), which with ten rows is much in favour of models that say
-//! little. What all measure together needs no such rows, so it is of plain losses. Another such error is that a silo's
+//! little. Of what all measure together these rows have no larger share than in fifty rows. Another such error is that a silo's
 //! rows decided which of several coalitions it belongs to: with few rows of classes it judges the models of that
 //! coalition alone.
 
@@ -37,7 +37,7 @@ mod student;
 
 use std::collections::BTreeMap;
 
-use super::{Candidate, ComparedModels, Measured, PlainAdvantage, Served, choose};
+use super::{Advantage, Candidate, ComparedModels, Measured, Served, choose};
 
 use student::two_sided;
 
@@ -73,7 +73,7 @@ struct TrueAdvantages {
 
 impl AdvantageSums {
     /// Adds what one silo measured; nothing where that is not finite.
-    fn add(&mut self, one: PlainAdvantage) {
+    fn add(&mut self, one: Advantage) {
         let variance = one.error * one.error;
         let square = one.mean * one.mean;
         if variance.is_finite() && square.is_finite() {
@@ -100,27 +100,23 @@ impl AdvantageSums {
         })
     }
 
-    /// Returns whether a silo's own rows show an advantage, or a disadvantage, beyond chance: by plain losses, and by
-    /// those with one row more of each class, too.
-    fn is_clear(&self, own: PlainAdvantage, one: &Measured) -> bool {
-        let off = own.mean / own.error;
-        let smoothed = one.advantage / one.error * off.signum();
-        let least = off.abs().min(smoothed).max(0.0);
-        one.parts > 1 && two_sided(least, one.parts - 1) * self.silos <= CLEAR
+    /// Returns whether a silo's own rows show an advantage, or a disadvantage, beyond chance.
+    fn is_clear(&self, own: Advantage, parts: u64) -> bool {
+        parts > 1 && two_sided(own.mean.abs() / own.error, parts - 1) * self.silos <= CLEAR
     }
 
-    /// Returns the measurement of a silo with its plain advantage shrunken towards the mean of all. Where that is
+    /// Returns the measurement of a silo with its advantage shrunken towards the mean of all. Where that is
     /// [clear](CLEAR), it is not shrunken. The measurement is unchanged without other silos, where it is not finite or
     /// exact, and where the silo judges the candidate alone.
     fn shrunken(&self, one: &Measured) -> Measured {
         // The local model is 0 better than itself, for certain.
         let known =
-            |own: &PlainAdvantage| own.error.is_finite() && own.mean.is_finite() && own.error > 0.0;
-        let own = one.plain.filter(known);
+            |own: &Advantage| own.error.is_finite() && own.mean.is_finite() && own.error > 0.0;
+        let own = one.together.filter(known);
         let Some((all, own)) = self.population().zip(own) else {
             return one.clone();
         };
-        let (advantage, error) = if self.is_clear(own, one) {
+        let (advantage, error) = if self.is_clear(own, one.parts) {
             (own.mean, own.error)
         } else {
             let unknown = 0.5 * (own.error * own.error + self.variances / self.silos);
@@ -150,8 +146,8 @@ impl Together {
     fn sums<'a>(silos: impl IntoIterator<Item = &'a [Measured]>) -> Self {
         let mut all = Self::default();
         for one in silos.into_iter().flatten() {
-            if let Some(plain) = one.plain {
-                all.0.entry(one.candidate).or_default().add(plain);
+            if let Some(own) = one.together {
+                all.0.entry(one.candidate).or_default().add(own);
             }
         }
         all

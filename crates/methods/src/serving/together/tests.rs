@@ -12,7 +12,7 @@ fn of(candidate: Candidate, advantage: f64, error: f64) -> Measured {
         loss: 1.0 - advantage,
         advantage,
         error,
-        plain: Some(PlainAdvantage {
+        together: Some(Advantage {
             mean: advantage,
             error,
         }),
@@ -197,7 +197,7 @@ fn what_a_silo_judges_alone_is_in_no_sum() {
     let judged = |advantage: f64, alone: bool| {
         let mut measured = silo(advantage, 0.1);
         if alone {
-            measured[1].plain = None;
+            measured[1].together = None;
         }
         measured
     };
@@ -227,12 +227,12 @@ fn what_a_silo_judges_alone_is_in_no_sum() {
 }
 
 #[test]
-fn all_silos_decide_by_losses_that_are_not_smoothed() {
+fn all_silos_decide_by_losses_that_are_hardly_smoothed() {
     // With one row more of each class a model that is sure, and right, looks worse than it is at every silo.
-    let sure = |smoothed: f64, plain: f64| {
-        let mut measured = silo(smoothed, 0.05);
+    let sure = |alone: f64, mean: f64| {
+        let mut measured = silo(alone, 0.05);
         let error = 0.05;
-        measured[1].plain = Some(PlainAdvantage { mean: plain, error });
+        measured[1].together = Some(Advantage { mean, error });
         measured
     };
     let silos = [sure(-0.1, 0.08), sure(-0.12, 0.02), sure(-0.09, 0.07)];
@@ -243,10 +243,10 @@ fn all_silos_decide_by_losses_that_are_not_smoothed() {
         let found = &together.shrunken(one)[1];
         assert!(found.advantage > 0.0 && (found.loss + found.advantage - 1.0).abs() < 1e-12);
     }
-    // One that is clearly worse off keeps its own; not one of which only plain losses say so.
-    assert_eq!(together.choose(&sure(-1.5, -0.9)), Candidate::Local);
-    assert_eq!(together.choose(&sure(-0.02, -0.9)), Candidate::Coalition);
-    assert_eq!(together.choose(&sure(0.9, -0.9)), Candidate::Coalition);
+    // One that is clearly worse off keeps its own.
+    let worse = sure(0.1, -0.9);
+    assert_eq!(together.choose(&worse), Candidate::Local);
+    assert_eq!(choose(&worse), Candidate::Coalition);
 }
 
 #[test]

@@ -6,7 +6,7 @@
 //! Whoever is not done by then adds zeros.
 
 use super::{AdvantageSums, Together};
-use crate::serving::{Candidate, ComparedModels, PlainAdvantage};
+use crate::serving::{Advantage, Candidate, ComparedModels};
 use crate::strategy::{LARGEST_WORD, QuestionRounds, QuestionState};
 
 /// The candidates of which sums are opened, in the order in which they travel. All are compared with the local model,
@@ -101,15 +101,15 @@ impl TogetherRounds {
     }
 
     /// Returns what a silo with this comparison adds: for each candidate the integers that stand for 1, its advantage,
-    /// the square of it and that of its standard error, all of plain losses, as two's complements. Zeros without a
+    /// the square of it and that of its standard error, as two's complements. Zeros without a
     /// comparison, and for a candidate that the silo judges alone, or of which a number is beyond reach or not finite.
     pub fn own(compared: Option<&ComparedModels>) -> Vec<u64> {
         let measured = compared.map_or(&[][..], |compared| &compared.measured);
         let of = |candidate: &Candidate| {
             let mut all = measured.iter();
             let one = all.find(|one| one.candidate == *candidate);
-            let plain = one.and_then(|one| one.plain);
-            plain.and_then(words).unwrap_or([0; SUMS])
+            let own = one.and_then(|one| one.together);
+            own.and_then(words).unwrap_or([0; SUMS])
         };
         OPENED.iter().flat_map(of).collect()
     }
@@ -151,7 +151,7 @@ impl QuestionRounds for TogetherRounds {
 }
 
 /// The integers of what a silo measured of a candidate; `None` where one is beyond reach or not finite.
-fn words(one: PlainAdvantage) -> Option<[u64; SUMS]> {
+fn words(one: Advantage) -> Option<[u64; SUMS]> {
     let steps = |number: f64, steps: f64| {
         let whole = (number * steps).round();
         let reached = whole.abs() <= LARGEST_WORD as f64;

@@ -18,7 +18,7 @@ fn silo(of: [(f64, f64); 2], alone: bool) -> ComparedModels {
         loss: 1.0 - advantage,
         advantage,
         error,
-        plain: (!alone).then_some(PlainAdvantage {
+        together: (!alone).then_some(Advantage {
             mean: advantage,
             error,
         }),
