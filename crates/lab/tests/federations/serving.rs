@@ -350,6 +350,38 @@ fn silos_that_decide_together_keep_most_of_the_gain() {
     assert!(together < own + 0.01 * (common - own), "{together} {own}");
 }
 
+/// With one row more of each class among sixteen, silos would find a sure and right model worse than their own.
+#[test]
+fn clinics_with_few_patients_keep_what_the_federation_gains() {
+    let mut means = [0.0; 4];
+    for seed in 1..=3 {
+        let mut scenario = Scenario::load("breast-cancer").unwrap();
+        scenario.seed = seed;
+        let options = Options {
+            cache: true,
+            ..Options::default()
+        };
+        for silo in run(&scenario, options).unwrap().silos {
+            let served = silo.served.unwrap();
+            let alone = served.alone.metric;
+            let each = [silo.local, silo.coalition, served.metric, alone];
+            for (mean, value) in means.iter_mut().zip(each) {
+                *mean += value.unwrap() / 60.0;
+            }
+        }
+    }
+    let [own, common, together, alone] = means;
+    let kept = |served: f64| (own - served) / (own - common);
+    println!(
+        "kept together {:.2}, alone {:.2}",
+        kept(together),
+        kept(alone)
+    );
+    assert!(own - common > 0.08, "{own} {common}");
+    assert!(kept(together) > 0.9, "{}", kept(together));
+    assert!(kept(alone) < 0.5, "{}", kept(alone));
+}
+
 #[test]
 fn unseen_must_name_known_silos_and_leave_one_that_trains() {
     let error = |outside: &str| {
