@@ -2,7 +2,7 @@
 
 use super::alone::Alone;
 use super::folds::{
-    CandidateLosses, Loss, MANY_ROWS, by_groups, has_classes, loss, losses_of, measured,
+    CandidateLosses, HeldOutLoss, MANY_ROWS, by_groups, has_classes, loss, losses_of, measured,
     share_of_seen, without_folds,
 };
 use super::local::{FoldLosses, LocalModels};
@@ -63,7 +63,7 @@ pub fn comparable(
 fn row_losses(
     learner: &dyn Learner,
     (model, personal): &(Params, Params),
-) -> Option<(Vec<Loss>, Vec<f64>)> {
+) -> Option<(Vec<HeldOutLoss>, Vec<f64>)> {
     let outputs = learner.outputs().ok()?;
     let split = Split::Validation;
     let values = outputs.outputs(model, personal, split).ok()?;
@@ -194,9 +194,9 @@ impl CandidateComparison<'_> {
     fn by_folds(&self, models: RowModels<'_>, folds: &FoldLosses) -> Vec<CandidateLosses> {
         let without = without_folds(self.equipped, self.folds, self.alone.seed);
         let count: f64 = folds.rows.iter().sum();
-        let each = |measure: &dyn Fn(&dyn Learner) -> Result<Loss, LearnError>| {
+        let each = |measure: &dyn Fn(&dyn Learner) -> Result<HeldOutLoss, LearnError>| {
             let losses = without.iter().flatten();
-            let losses: Vec<Loss> = losses
+            let losses: Vec<HeldOutLoss> = losses
                 .map(|own| measure(&**own).ok())
                 .collect::<Option<_>>()?;
             (losses.len() == folds.rows.len()).then_some(losses)

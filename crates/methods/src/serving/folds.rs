@@ -38,7 +38,7 @@ pub(super) fn has_classes(
 
 /// A loss, or a difference of losses.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub(super) struct Loss {
+pub(super) struct HeldOutLoss {
     /// As if there were one row more of each class: what a silo goes by that has no rows but its own.
     pub(super) alone: f64,
     /// The same as if the silo had [`MANY_ROWS`] at least: what it goes by that decides with others. Both are the plain
@@ -46,7 +46,7 @@ pub(super) struct Loss {
     pub(super) together: f64,
 }
 
-impl Loss {
+impl HeldOutLoss {
     /// Of a model of numbers.
     pub(super) fn plain(loss: f64) -> Self {
         Self {
@@ -69,7 +69,7 @@ impl Loss {
     }
 }
 
-impl Add for Loss {
+impl Add for HeldOutLoss {
     type Output = Self;
 
     fn add(self, other: Self) -> Self {
@@ -80,7 +80,7 @@ impl Add for Loss {
     }
 }
 
-impl Sub for Loss {
+impl Sub for HeldOutLoss {
     type Output = Self;
 
     fn sub(self, other: Self) -> Self {
@@ -89,14 +89,14 @@ impl Sub for Loss {
 }
 
 /// The amount by which a training on a fold lowers its loss, times a share; nothing where it does not.
-pub(super) fn share_of_seen(seen: &[Loss], share: f64) -> Vec<Loss> {
+pub(super) fn share_of_seen(seen: &[HeldOutLoss], share: f64) -> Vec<HeldOutLoss> {
     let each = seen.iter();
     each.map(|seen| seen.map(|by| share * by.max(0.0)))
         .collect()
 }
 
 /// Those of losses that a silo goes by alone.
-pub(super) fn alone(losses: &[Loss]) -> Vec<f64> {
+pub(super) fn alone(losses: &[HeldOutLoss]) -> Vec<f64> {
     losses.iter().map(|loss| loss.alone).collect()
 }
 
@@ -105,7 +105,7 @@ pub(super) fn loss(
     learner: &dyn Learner,
     of: &(Params, Params),
     rows: f64,
-) -> Result<Loss, LearnError> {
+) -> Result<HeldOutLoss, LearnError> {
     loss_on(learner, of, Split::Validation, rows)
 }
 
@@ -115,18 +115,20 @@ pub(super) fn loss_on(
     (model, personal): &(Params, Params),
     split: Split,
     rows: f64,
-) -> Result<Loss, LearnError> {
+) -> Result<HeldOutLoss, LearnError> {
     let loss = match learner.outputs() {
         Ok(outputs) => {
             let values = outputs.outputs(model, personal, split)?;
             let results = outputs.row_results(model, personal, &values, split)?;
             let losses = losses_of(&results, rows);
-            let sum = losses.iter().fold(Loss::default(), |sum, one| sum + *one);
+            let sum = losses
+                .iter()
+                .fold(HeldOutLoss::default(), |sum, one| sum + *one);
             sum.map(|sum| sum / losses.len() as f64)
         }
         Err(_) => {
             let plain = learner.evaluate(model, personal, split)?.get("loss")?;
-            Loss::plain(plain)
+            HeldOutLoss::plain(plain)
         }
     };
     if loss.is_finite() {
@@ -141,11 +143,11 @@ pub(super) fn loss_on(
 /// Seven stays that were all long are no reason for a certainty of one: the loss of a model that is as
 /// sure as that is 0 on them, and large on the eighth. This is Laplace's rule of succession, for
 /// any model. Its weight falls with the number of rows. Losses other than those of classes stay as they are.
-pub(super) fn losses_of(results: &RowResults, rows: f64) -> Vec<Loss> {
+pub(super) fn losses_of(results: &RowResults, rows: f64) -> Vec<HeldOutLoss> {
     let losses = results.scores.get("loss").map_or(&[][..], Vec::as_slice);
     let classes = results.classes();
     if classes < 2 {
-        return losses.iter().copied().map(Loss::plain).collect();
+        return losses.iter().copied().map(HeldOutLoss::plain).collect();
     }
     let count = classes as f64;
     let each = losses
@@ -154,7 +156,7 @@ pub(super) fn losses_of(results: &RowResults, rows: f64) -> Vec<Loss> {
     each.map(|(&plain, probabilities)| {
         let any: f64 = probabilities.iter().map(|p| -libm::log(p.max(LEAST))).sum();
         let smoothed = |rows| with_one_more_of_each(plain, any, rows, count);
-        Loss {
+        HeldOutLoss {
             alone: smoothed(rows),
             together: smoothed(rows.max(MANY_ROWS)),
         }
@@ -164,12 +166,15 @@ pub(super) fn losses_of(results: &RowResults, rows: f64) -> Vec<Loss> {
 
 /// The mean loss of every group of rows, and its rows: rows of one patient do not count as so many
 /// patients. Every row by itself where rows have no groups.
-pub(super) fn by_groups(losses: &[Loss], results: &RowResults) -> (Vec<Loss>, Vec<f64>) {
+pub(super) fn by_groups(
+    losses: &[HeldOutLoss],
+    results: &RowResults,
+) -> (Vec<HeldOutLoss>, Vec<f64>) {
     let groups = results.together();
     let mean = |rows: &Vec<usize>| {
         let sum = rows
             .iter()
-            .fold(Loss::default(), |sum, &row| sum + losses[row]);
+            .fold(HeldOutLoss::default(), |sum, &row| sum + losses[row]);
         let count = rows.len() as f64;
         (sum.map(|sum| sum / count), count)
     };
@@ -198,9 +203,9 @@ pub(super) fn mean_and_error(values: &[f64], rows: &[f64]) -> (f64, f64) {
 pub(super) struct CandidateLosses {
     pub(super) candidate: Candidate,
     /// As measured.
-    pub(super) losses: Vec<Loss>,
+    pub(super) losses: Vec<HeldOutLoss>,
     /// Correction to be added to each because the model has seen the fold; empty for none.
-    pub(super) seen: Vec<Loss>,
+    pub(super) seen: Vec<HeldOutLoss>,
 }
 
 /// Mean loss, advantages over the first and their standard errors, of every candidate, and whether the silo judges it
@@ -210,9 +215,9 @@ pub(super) fn measured(
     rows: &[f64],
     judged_alone: impl Fn(Candidate) -> bool,
 ) -> Vec<Measured> {
-    let honest = |one: &CandidateLosses| -> Vec<Loss> {
+    let honest = |one: &CandidateLosses| -> Vec<HeldOutLoss> {
         let seen = one.seen.iter().copied();
-        let seen = seen.chain(std::iter::repeat(Loss::default()));
+        let seen = seen.chain(std::iter::repeat(HeldOutLoss::default()));
         let each = one.losses.iter().zip(seen);
         each.map(|(loss, seen)| *loss + seen).collect()
     };
@@ -221,7 +226,7 @@ pub(super) fn measured(
     };
     let measure = |one: &CandidateLosses| {
         let own = honest(one);
-        let ahead: Vec<Loss> = local.iter().zip(&own).map(|(a, b)| *a - *b).collect();
+        let ahead: Vec<HeldOutLoss> = local.iter().zip(&own).map(|(a, b)| *a - *b).collect();
         let (advantage, error) = mean_and_error(&alone(&ahead), rows);
         let together = || {
             let ahead: Vec<f64> = ahead.iter().map(|ahead| ahead.together).collect();
@@ -260,8 +265,8 @@ mod tests {
     }
 
     /// Losses without classes.
-    fn numbers(of: &[f64]) -> Vec<Loss> {
-        of.iter().copied().map(Loss::plain).collect()
+    fn numbers(of: &[f64]) -> Vec<HeldOutLoss> {
+        of.iter().copied().map(HeldOutLoss::plain).collect()
     }
 
     fn chosen(others: Vec<CandidateLosses>) -> Candidate {

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::folds::{Loss, alone, mean};
+use super::folds::{HeldOutLoss, alone, mean};
 
 /// A way to a model of a silo's own.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -31,7 +31,7 @@ pub enum Way {
 }
 
 /// Where there is no way.
-const NO_LOSS: Loss = Loss {
+const NO_LOSS: HeldOutLoss = HeldOutLoss {
     alone: f64::NAN,
     together: f64::NAN,
 };
@@ -39,7 +39,7 @@ const NO_LOSS: Loss = Loss {
 /// A way with its losses by fold.
 pub(super) struct TriedWay {
     pub(super) way: Way,
-    pub(super) losses: Vec<Loss>,
+    pub(super) losses: Vec<HeldOutLoss>,
 }
 
 /// The way of least loss; of equals the first. `None` where there is none. `rows` are those of every fold.
@@ -49,7 +49,7 @@ pub(super) fn least<'a>(all: &'a [TriedWay], rows: &[f64]) -> Option<&'a TriedWa
 
 /// The loss on every fold of the way that is best on the others. The least of many losses is smaller than
 /// what the way is worth on new rows; no fold has a say in what it measures here.
-pub(super) fn least_on_others(all: &[TriedWay], rows: &[f64]) -> Vec<Loss> {
+pub(super) fn least_on_others(all: &[TriedWay], rows: &[f64]) -> Vec<HeldOutLoss> {
     let fold = |fold| least_without(all, rows, Some(fold));
     (0..rows.len())
         .map(|at| fold(at).map_or(NO_LOSS, |one| one.losses[at]))
@@ -84,8 +84,8 @@ mod tests {
         }
     }
 
-    fn numbers(of: &[f64]) -> Vec<Loss> {
-        of.iter().copied().map(Loss::plain).collect()
+    fn numbers(of: &[f64]) -> Vec<HeldOutLoss> {
+        of.iter().copied().map(HeldOutLoss::plain).collect()
     }
 
     #[test]

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::alone::Alone;
-use super::folds::{self, Loss, loss, mean, without_folds};
+use super::folds::{self, HeldOutLoss, loss, mean, without_folds};
 use super::rule::{Way, least, least_on_others};
 use crate::learner::{LearnError, Learner};
 use crate::params::Params;
@@ -83,7 +83,7 @@ pub struct Fitted {
     /// The model, of all training rows, and the personal state.
     pub model: (Params, Params),
     /// The loss of the models without each fold, on that fold, each made as the other folds say.
-    pub(super) losses: Vec<Loss>,
+    pub(super) losses: Vec<HeldOutLoss>,
 }
 
 /// The models that a silo made alone.
@@ -105,10 +105,10 @@ pub(super) struct FoldLosses {
     /// Rows by fold.
     pub(super) rows: Vec<f64>,
     /// The loss on every fold of a model that is made without it, as the other folds say.
-    pub(super) best: Vec<Loss>,
+    pub(super) best: Vec<HeldOutLoss>,
     /// Amount by which a training on a fold lowers its loss: of the federation's training alone, without
     /// the fold and with it. Empty where it diverged.
-    pub(super) seen: Vec<Loss>,
+    pub(super) seen: Vec<HeldOutLoss>,
 }
 
 impl LocalModels {
@@ -194,9 +194,9 @@ fn search(
 fn seen(
     without: &[Arc<dyn Learner>],
     model: &(Params, Params),
-    losses: &[Loss],
+    losses: &[HeldOutLoss],
     count: f64,
-) -> Option<Vec<Loss>> {
+) -> Option<Vec<HeldOutLoss>> {
     let each = without.iter().zip(losses);
     let each = each.map(|(learner, without)| Some(*without - loss(&**learner, model, count).ok()?));
     each.collect()
