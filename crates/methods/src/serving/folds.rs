@@ -84,7 +84,10 @@ impl Sub for HeldOutLoss {
     type Output = Self;
 
     fn sub(self, other: Self) -> Self {
-        self + other.map(|loss| -loss)
+        Self {
+            alone: self.alone - other.alone,
+            together: self.together - other.together,
+        }
     }
 }
 
