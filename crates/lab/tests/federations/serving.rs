@@ -297,42 +297,21 @@ fn silos_with_too_few_rows_for_folds_serve_the_adopted_model() {
 #[test]
 fn silos_that_decide_together_keep_most_of_the_gain() {
     let means = |groups: usize| {
-        let mut sums = [0.0; 4];
-        for seed in 1..=3 {
-            let text = format!(
-                "name = \"few\"
-                seed = {seed}
-                rounds = 10
-                silos = 16
-                [task.table]
-                data = {{ synthetic = {{ groups = {groups}, features = 10, scale = 0.5, noise = 1.0, rows = [20, 20] }} }}
-                model = {{ linear = {{ loss = \"squared\" }} }}
-                standardise = \"none\"
-                split = {{ validation = 0.0 }}
-                metric = \"loss\"
-                [strategy]
-                name = \"fedavg\"
-                training = {{ epochs = 5, batch = 8, optimiser = {{ name = \"sgd\", rate = 0.03 }} }}"
-            );
-            let scenario = Scenario::parse("few.toml", &text).unwrap();
-            let options = Options {
-                cache: true,
-                ..Options::default()
-            };
-            for silo in run(&scenario, options).unwrap().silos {
-                let served = silo.served.unwrap();
-                let each = [
-                    silo.local,
-                    silo.coalition,
-                    served.metric,
-                    served.alone.metric,
-                ];
-                for (sum, value) in sums.iter_mut().zip(each) {
-                    *sum += value.unwrap() / 48.0;
-                }
-            }
-        }
-        sums
+        let text = format!(
+            "name = \"few\"
+            rounds = 10
+            silos = 16
+            [task.table]
+            data = {{ synthetic = {{ groups = {groups}, features = 10, scale = 0.5, noise = 1.0, rows = [20, 20] }} }}
+            model = {{ linear = {{ loss = \"squared\" }} }}
+            standardise = \"none\"
+            split = {{ validation = 0.0 }}
+            metric = \"loss\"
+            [strategy]
+            name = \"fedavg\"
+            training = {{ epochs = 5, batch = 8, optimiser = {{ name = \"sgd\", rate = 0.03 }} }}"
+        );
+        mean_losses(&Scenario::parse("few.toml", &text).unwrap())
     };
     let [own, common, together, alone] = means(1);
     let kept = |served: f64| (own - served) / (own - common);
@@ -353,24 +332,8 @@ fn silos_that_decide_together_keep_most_of_the_gain() {
 /// With one row more of each class among sixteen, silos would find a sure and right model worse than their own.
 #[test]
 fn clinics_with_few_patients_keep_what_the_federation_gains() {
-    let mut means = [0.0; 4];
-    for seed in 1..=3 {
-        let mut scenario = Scenario::load("breast-cancer").unwrap();
-        scenario.seed = seed;
-        let options = Options {
-            cache: true,
-            ..Options::default()
-        };
-        for silo in run(&scenario, options).unwrap().silos {
-            let served = silo.served.unwrap();
-            let alone = served.alone.metric;
-            let each = [silo.local, silo.coalition, served.metric, alone];
-            for (mean, value) in means.iter_mut().zip(each) {
-                *mean += value.unwrap() / 60.0;
-            }
-        }
-    }
-    let [own, common, together, alone] = means;
+    let scenario = Scenario::load("breast-cancer").unwrap();
+    let [own, common, together, alone] = mean_losses(&scenario);
     let kept = |served: f64| (own - served) / (own - common);
     println!(
         "kept together {:.2}, alone {:.2}",
@@ -380,6 +343,29 @@ fn clinics_with_few_patients_keep_what_the_federation_gains() {
     assert!(own - common > 0.08, "{own} {common}");
     assert!(kept(together) > 0.9, "{}", kept(together));
     assert!(kept(alone) < 0.5, "{}", kept(alone));
+}
+
+/// The mean losses over all silos and three seeds of the local model, the coalition's, what is served together, and
+/// what would be alone.
+fn mean_losses(scenario: &Scenario) -> [f64; 4] {
+    let silos = (1..=3).flat_map(|seed| {
+        let scenario = Scenario {
+            seed,
+            ..scenario.clone()
+        };
+        let options = Options {
+            cache: true,
+            ..Options::default()
+        };
+        run(&scenario, options).unwrap().silos
+    });
+    let each = silos.map(|silo| {
+        let served = silo.served.unwrap();
+        let alone = served.alone.metric;
+        [silo.local, silo.coalition, served.metric, alone].map(Option::unwrap)
+    });
+    let each: Vec<[f64; 4]> = each.collect();
+    std::array::from_fn(|at| each.iter().map(|one| one[at]).sum::<f64>() / each.len() as f64)
 }
 
 #[test]

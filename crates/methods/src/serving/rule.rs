@@ -30,12 +30,6 @@ pub enum Way {
     },
 }
 
-/// Where there is no way.
-const NO_LOSS: HeldOutLoss = HeldOutLoss {
-    alone: f64::NAN,
-    together: f64::NAN,
-};
-
 /// A way with its losses by fold.
 pub(super) struct TriedWay {
     pub(super) way: Way,
@@ -52,7 +46,7 @@ pub(super) fn least<'a>(all: &'a [TriedWay], rows: &[f64]) -> Option<&'a TriedWa
 pub(super) fn least_on_others(all: &[TriedWay], rows: &[f64]) -> Vec<HeldOutLoss> {
     let fold = |fold| least_without(all, rows, Some(fold));
     (0..rows.len())
-        .map(|at| fold(at).map_or(NO_LOSS, |one| one.losses[at]))
+        .map(|at| fold(at).map_or(HeldOutLoss::plain(f64::NAN), |one| one.losses[at]))
         .collect()
 }
 

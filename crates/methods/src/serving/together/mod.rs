@@ -26,9 +26,9 @@
 //! Sums over silos of four numbers are enough: of 1, `a`, `a²` and `s²`. A simulation has every comparison; members of
 //! a federation open the sums in [rounds](TogetherRounds) of their own.
 //!
-//! A mean over silos does away with luck, not with an error that all make alike. A silo alone measures losses
-//! [as if there were one row more of each class](super), which with ten rows is much in favour of models that say
-//! little. Of what all measure together these rows have no larger share than in fifty rows. Another such error is that a silo's
+//! A mean over silos removes luck, but not a bias that all silos share. One bias: a silo alone measures losses
+//! [as if there were one row more of each class](super). With ten rows that favours models that say little. So in the
+//! sums these extra rows weigh no more than they would among fifty. Another bias is that a silo's
 //! rows decided which of several coalitions it belongs to: with few rows of classes it judges the models of that
 //! coalition alone.
 

@@ -101,8 +101,8 @@ impl TogetherRounds {
     }
 
     /// Returns what a silo with this comparison adds: for each candidate the integers that stand for 1, its advantage,
-    /// the square of it and that of its standard error, as two's complements. Zeros without a
-    /// comparison, and for a candidate that the silo judges alone, or of which a number is beyond reach or not finite.
+    /// the square of it and that of its standard error, as two's complements. Zeros without a comparison, for a candidate
+    /// that the silo judges alone, and where a number is beyond reach or not finite.
     pub fn own(compared: Option<&ComparedModels>) -> Vec<u64> {
         let measured = compared.map_or(&[][..], |compared| &compared.measured);
         let of = |candidate: &Candidate| {
