@@ -321,7 +321,7 @@ fn silos_that_decide_together_keep_most_of_the_gain() {
         kept(alone)
     );
     assert!(own - common > 0.3, "{own} {common}");
-    assert!(kept(together) > 0.85, "{}", kept(together));
+    assert!(kept(together) > 0.97, "{}", kept(together));
     assert!(kept(together) > kept(alone) + 0.1, "{}", kept(alone));
     let [own, common, together, alone] = means(16);
     println!("unlike: own {own:.4}, common {common:.4}, together {together:.4}, alone {alone:.4}");
@@ -341,8 +341,67 @@ fn clinics_with_few_patients_keep_what_the_federation_gains() {
         kept(alone)
     );
     assert!(own - common > 0.08, "{own} {common}");
-    assert!(kept(together) > 0.9, "{}", kept(together));
+    assert!(kept(together) > 0.97, "{}", kept(together));
     assert!(kept(alone) < 0.5, "{}", kept(alone));
+}
+
+/// A model over silos of three kinds, tuned at one of them, is better than its own model in five folds by luck: these
+/// were trained on the same rows, and the model without a fold is what lacks rows.
+#[test]
+fn one_model_over_three_kinds_of_silos_harms_nobody() {
+    let mut harmed = 0;
+    for seed in 1..=10 {
+        let text = format!(
+            "name = \"kinds\"
+            seed = {seed}
+            rounds = 10
+            silos = 12
+            [task.table]
+            data = {{ synthetic = {{ target = \"logistic\", groups = 3, features = 10, scale = 0.5, rows = [60, 60] }} }}
+            model = \"logistic\"
+            standardise = \"none\"
+            split = {{ validation = 0.0 }}
+            metric = \"log-loss\"
+            [strategy]
+            name = \"fedavg\"
+            training = {{ epochs = 10, batch = 8, optimiser = {{ name = \"sgd\", rate = 0.3 }} }}"
+        );
+        let scenario = Scenario::parse("kinds.toml", &text).unwrap();
+        let options = Options {
+            cache: true,
+            ..Options::default()
+        };
+        harmed += run(&scenario, options)
+            .unwrap()
+            .harmed
+            .unwrap()
+            .harmed
+            .len();
+    }
+    // Seven were, by the standard error over folds.
+    assert!(harmed <= 1, "{harmed} of 120");
+}
+
+/// What personal parts have seen is no share of what a training on the rows does: they are trained without.
+#[test]
+fn a_shared_body_with_own_heads_is_served_where_it_gains() {
+    let text = "name = \"heads\"
+        rounds = 6
+        silos = 8
+        [task.table]
+        data = \"diabetes\"
+        standardise = \"silo\"
+        split = { validation = 0.0, test = 0.3 }
+        model = { mlp = { hidden = [8] } }
+        metric = \"loss\"
+        [strategy]
+        name = \"fedper\"
+        training = { epochs = 10, batch = 8, optimiser = { name = \"sgd\", rate = 0.02 } }";
+    let [own, common, together, _] = mean_losses(&Scenario::parse("heads.toml", text).unwrap());
+    let kept = (own - together) / (own - common);
+    println!("kept {kept:.2} of {:.4}", own - common);
+    assert!(own - common > 0.03, "{own} {common}");
+    assert!(kept > 0.9, "{kept}");
 }
 
 /// The mean losses over all silos and three seeds of the local model, the coalition's, what is served together, and

@@ -1,5 +1,7 @@
 //! Compares the models that a silo could serve.
 
+use std::sync::Arc;
+
 use super::alone::Alone;
 use super::folds::{
     CandidateLosses, HeldOutLoss, MANY_ROWS, by_groups, has_classes, loss, losses_of, measured,
@@ -118,11 +120,13 @@ impl CandidateComparison<'_> {
         };
         let (on, measured) = if let Some((all, rows)) = self.by_rows(models) {
             let alone = self.judged_alone(&rows, Split::Validation);
-            (ComparedOn::ValidationRows, measured(&all, &rows, alone))
+            let on = ComparedOn::ValidationRows;
+            (on, measured(&all, (on, &rows), alone))
         } else if let Some(folds) = &self.local.folds {
             let all = self.by_folds(models, folds);
             let alone = self.judged_alone(&folds.rows, Split::Train);
-            (ComparedOn::Folds, measured(&all, &folds.rows, alone))
+            let on = ComparedOn::Folds;
+            (on, measured(&all, (on, &folds.rows), alone))
         } else {
             (ComparedOn::Nothing, Vec::new())
         };
@@ -202,10 +206,8 @@ impl CandidateComparison<'_> {
             (losses.len() == folds.rows.len()).then_some(losses)
         };
         // What is known to have seen the folds cannot be compared where nobody knows how much that is.
-        let seen = |members: usize| {
-            let share = share_of_seen(&folds.seen, 1.0 / members as f64);
-            (!share.is_empty()).then_some(share)
-        };
+        let all_of_it = self.seen(without.as_deref(), folds);
+        let seen = |members: usize| Some(share_of_seen(all_of_it.as_ref()?, 1.0 / members as f64));
         let fixed = |model: &Params| each(&|own| loss(own, &self.alone.around(own, model)?, count));
         let tune = |model: &Params| {
             each(&|own| {
@@ -262,6 +264,37 @@ impl CandidateComparison<'_> {
                 }),
         );
         all
+    }
+
+    /// The amount by which the loss of every fold falls where the shared part of a model, trained alone as the
+    /// federation trains, has seen it, too. Personal parts are trained around it without the fold, as they are around the
+    /// coalition's model.
+    fn seen(
+        &self,
+        without: Option<&[Arc<dyn Learner>]>,
+        folds: &FoldLosses,
+    ) -> Option<Vec<HeldOutLoss>> {
+        let alone = folds.federations.as_ref()?;
+        let count = folds.rows.iter().sum();
+        let shared = |model: &Params| Params::gather(self.coalition.0.layout(), &[model]);
+        let plain;
+        // Where the strategy's model has other tensors than one that is trained alone, the latter tells.
+        let (learners, shared): (_, &dyn Fn(&Params) -> Option<Params>) = match shared(&alone.with)
+        {
+            Some(_) => (without?, &shared),
+            None => {
+                plain = without_folds(self.plain, self.folds, self.alone.seed)?;
+                (&plain[..], &|model| Some(model.clone()))
+            }
+        };
+        let loss = |learner: &dyn Learner, model: &Params| {
+            let around = self.alone.around(learner, &shared(model)?).ok()?;
+            loss(learner, &around, count).ok()
+        };
+        let each = learners.iter().zip(&alone.without);
+        let each =
+            each.map(|(one, unseen)| Some(loss(&**one, unseen)? - loss(&**one, &alone.with)?));
+        each.collect()
     }
 
     /// The coalition's model after one more round of training at the silo.

@@ -3,7 +3,7 @@
 use std::ops::{Add, Sub};
 use std::sync::Arc;
 
-use super::{Advantage, Candidate, Measured};
+use super::{Advantage, Candidate, ComparedOn, Measured};
 use crate::learner::{LearnError, Learner, RowResults, Split};
 use crate::params::Params;
 use crate::robust::with_one_more_of_each;
@@ -202,6 +202,14 @@ pub(super) fn mean_and_error(values: &[f64], rows: &[f64]) -> (f64, f64) {
     (mean, (spread * k / (k - 1.0)).sqrt())
 }
 
+/// The standard error of a mean over `folds`, with what folds that were trained on the same rows have in common
+/// (Nadeau and Bengio 2003, "Inference for the generalization error", Machine Learning 52): a variance of
+/// `1/k + n₂/n₁` in place of `1/k`, where each of `k` folds holds out `n₂` rows for `n₁` that are trained on.
+fn of_overlapping(error: f64, folds: usize) -> f64 {
+    let k = folds as f64;
+    error * (1.0 + k / (k - 1.0)).sqrt()
+}
+
 /// Losses of a candidate by fold, or by validation row.
 pub(super) struct CandidateLosses {
     pub(super) candidate: Candidate,
@@ -215,7 +223,7 @@ pub(super) struct CandidateLosses {
 /// alone.
 pub(super) fn measured(
     all: &[CandidateLosses],
-    rows: &[f64],
+    (on, rows): (ComparedOn, &[f64]),
     judged_alone: impl Fn(Candidate) -> bool,
 ) -> Vec<Measured> {
     let honest = |one: &CandidateLosses| -> Vec<HeldOutLoss> {
@@ -234,6 +242,10 @@ pub(super) fn measured(
         let together = || {
             let ahead: Vec<f64> = ahead.iter().map(|ahead| ahead.together).collect();
             let (mean, error) = mean_and_error(&ahead, rows);
+            let error = match on {
+                ComparedOn::Folds => of_overlapping(error, rows.len()),
+                ComparedOn::ValidationRows | ComparedOn::Nothing => error,
+            };
             Advantage { mean, error }
         };
         Measured {
@@ -255,6 +267,7 @@ pub(super) fn measured(
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
     use super::*;
     use crate::robust::certainty_costs_one_row_more_of_each;
     use crate::serving::choose;
@@ -275,7 +288,7 @@ mod tests {
     fn chosen(others: Vec<CandidateLosses>) -> Candidate {
         let mut all = vec![of(Candidate::Local, [1.0, 2.0, 3.0, 4.0])];
         all.extend(others);
-        choose(&measured(&all, &[5.0; 4], |_| false))
+        choose(&measured(&all, (ComparedOn::Folds, &[5.0; 4]), |_| false))
     }
 
     #[test]
@@ -369,7 +382,8 @@ mod tests {
             two(Candidate::Local, [1.0, 1.0], &[]),
             two(Candidate::Coalition, [0.5, 0.7], &[0.1, 0.1]),
         ];
-        let [local, other] = &measured(&losses, &[1.0, 3.0], |_| false)[..] else {
+        let [local, other] = &measured(&losses, (ComparedOn::Folds, &[1.0, 3.0]), |_| false)[..]
+        else {
             panic!("two candidates");
         };
         assert_eq!((local.advantage, local.error), (0.0, 0.0));
@@ -379,5 +393,11 @@ mod tests {
         let (first, second): (f64, f64) = (0.15 * 0.25, 0.05 * 0.75);
         let spread = first * first + second * second;
         assert!((other.error - (2.0 * spread).sqrt()).abs() < 1e-12);
+        // Two folds: each is measured by what the other trained, ½ + 1 in place of ½.
+        let together = other.together.unwrap();
+        assert!((together.error - (6.0 * spread).sqrt()).abs() < 1e-12);
+        let on_rows = (ComparedOn::ValidationRows, &[1.0, 3.0][..]);
+        let on_rows = measured(&losses, on_rows, |_| false).remove(1);
+        assert_eq!(on_rows.together.unwrap().error, on_rows.error);
     }
 }

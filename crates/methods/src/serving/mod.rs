@@ -172,7 +172,8 @@ pub struct Measured {
 pub struct Advantage {
     /// Difference by which the mean loss is less than that of the local model.
     pub mean: f64,
-    /// Its standard error, over the folds or over the validation rows.
+    /// Its standard error, over the validation rows, or over the folds with what these have in common: a training on one
+    /// shares rows with those on the others.
     pub error: f64,
 }
 

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::alone::Alone;
-use super::folds::{self, HeldOutLoss, loss, mean, without_folds};
+use super::folds::{self, HeldOutLoss, mean, without_folds};
 use super::rule::{Way, least, least_on_others};
 use crate::learner::{LearnError, Learner};
 use crate::params::Params;
@@ -106,9 +106,17 @@ pub(super) struct FoldLosses {
     pub(super) rows: Vec<f64>,
     /// The loss on every fold of a model that is made without it, as the other folds say.
     pub(super) best: Vec<HeldOutLoss>,
-    /// Amount by which a training on a fold lowers its loss: of the federation's training alone, without
-    /// the fold and with it. Empty where it diverged.
-    pub(super) seen: Vec<HeldOutLoss>,
+    /// The federation's training alone; `None` where it diverged.
+    pub(super) federations: Option<TrainedAlone>,
+}
+
+/// Models that the silo trained alone as long as the federation does.
+#[derive(Debug, Clone)]
+pub(super) struct TrainedAlone {
+    /// On all training rows.
+    pub(super) with: Params,
+    /// Without each fold.
+    pub(super) without: Vec<Params>,
 }
 
 impl LocalModels {
@@ -144,7 +152,7 @@ fn search(
     let held_out = |one: &Arc<dyn Learner>| learner.samples().saturating_sub(one.samples());
     let rows: Vec<f64> = without.iter().map(|one| held_out(one) as f64).collect();
     let mut steps = StepSearch::new(alone, &without, &rows)?;
-    let mut trained = steps.federations();
+    let (mut trained, models) = steps.federations();
     let untuned = trained.iter().find(|one| one.way == steps.untuned());
     let untuned = untuned.map(|one| one.losses.clone());
     let mut exact = ExactFits::new(learner, alone, &without);
@@ -165,9 +173,12 @@ fn search(
             }
         }
     };
-    let seen = untuned.as_deref().and_then(|losses| {
-        let model = steps.make(learner, steps.untuned())?;
-        seen(&without, &model, losses, rows.iter().sum())
+    let federations = untuned.is_some().then(|| {
+        let (with, _) = steps.make(learner, steps.untuned())?;
+        Some(TrainedAlone {
+            with,
+            without: models,
+        })
     });
     let tuned = Tuned {
         way: best.way,
@@ -184,22 +195,9 @@ fn search(
         folds: Some(FoldLosses {
             rows,
             best: best.losses,
-            seen: seen.unwrap_or_default(),
+            federations: federations.flatten(),
         }),
     })
-}
-
-/// The amount by which the loss of every fold falls where this model of all rows, trained as the federation trains, saw
-/// it too; `losses` are those of trainings without it.
-fn seen(
-    without: &[Arc<dyn Learner>],
-    model: &(Params, Params),
-    losses: &[HeldOutLoss],
-    count: f64,
-) -> Option<Vec<HeldOutLoss>> {
-    let each = without.iter().zip(losses);
-    let each = each.map(|(learner, without)| Some(*without - loss(&**learner, model, count).ok()?));
-    each.collect()
 }
 
 #[cfg(test)]

@@ -48,10 +48,12 @@ impl<'a> StepSearch<'a> {
         })
     }
 
-    /// The federation's training alone, at every checkpoint.
-    pub(super) fn federations(&mut self) -> Vec<TriedWay> {
+    /// The federation's training alone, at every checkpoint, and the models without each fold at the last.
+    pub(super) fn federations(&mut self) -> (Vec<TriedWay>, Vec<Params>) {
         let (rate, decay) = rate_and_decay(&self.training.optimiser);
-        self.path(rate, decay, usize::MAX)
+        let mut models = self.start();
+        let tried = self.train(&mut models, rate, decay, usize::MAX);
+        (tried, models.into_iter().map(|(model, _)| model).collect())
     }
 
     /// The federation's training for as many epochs.
@@ -126,17 +128,28 @@ impl<'a> StepSearch<'a> {
     /// A training without each fold, measured after 1, 2, 4, … epochs. It ends where it diverges, or
     /// after `patience` checkpoints in a row without a smaller loss.
     fn path(&mut self, rate: f64, weight_decay: f64, patience: usize) -> Vec<TriedWay> {
+        self.train(&mut self.start(), rate, weight_decay, patience)
+    }
+
+    /// The model that a training without each fold starts from.
+    fn start(&self) -> Vec<(Params, Params)> {
+        let personal = self.without[0].initial_personal(self.alone.initial);
+        vec![(self.alone.start.clone(), personal); self.without.len()]
+    }
+
+    fn train(
+        &mut self,
+        models: &mut [(Params, Params)],
+        rate: f64,
+        weight_decay: f64,
+        patience: usize,
+    ) -> Vec<TriedWay> {
         let mut tried = Vec::new();
-        let initial = (
-            self.alone.start.clone(),
-            self.without[0].initial_personal(self.alone.initial),
-        );
-        let mut models = vec![initial; self.without.len()];
         let (mut epochs, mut least, mut waited) = (0, f64::INFINITY, 0);
         for (nth, chunk) in chunks(self.epochs).into_iter().enumerate() {
             let mut losses = Vec::new();
             let count = self.rows.iter().sum();
-            for (learner, model) in self.without.iter().zip(&mut models) {
+            for (learner, model) in self.without.iter().zip(&mut *models) {
                 let next = self.chunk(&**learner, model, (rate, weight_decay), (nth, chunk));
                 let measured = next.and_then(|next| {
                     *model = next;
