@@ -6,6 +6,7 @@ use serde::Serialize;
 use serde_json::Value;
 use task::metrics::MetricName;
 
+use super::advise::is_loss;
 use super::differences::MeanDifference;
 use super::entry::ExperimentEntry;
 use super::experiment::Experiment;
@@ -325,11 +326,11 @@ pub struct ComparisonRow {
 
 impl Comparison {
     pub(super) fn of(experiment: &Experiment, results: Vec<UnitResult>, seconds: f64) -> Self {
-        let metrics = if experiment.metrics.is_empty() {
-            vec![own_metric(&results)]
-        } else {
-            experiment.metrics.clone()
-        };
+        let mut metrics = experiment.metrics.clone();
+        // Beside a scenario's own metric that is no loss, such as an area under a curve, stands the loss.
+        if metrics.is_empty() || experiment.of_scenario && !metrics.iter().copied().any(is_loss) {
+            metrics.push(own_metric(&results));
+        }
         let have: BTreeSet<&ExperimentUnit> = results.iter().map(|result| &result.unit).collect();
         let missing = experiment
             .units()

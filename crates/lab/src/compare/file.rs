@@ -81,9 +81,12 @@ impl ExperimentFile {
     /// Metrics that are reported: those of the file, or the one on which its task agrees.
     pub(super) fn reported(&self) -> Vec<MetricName> {
         let agreed = || {
-            let external = self.scenario.get("task")?.get("external")?;
+            let Value::Table(kinds) = self.scenario.get("task")? else {
+                return None;
+            };
+            let metric = kinds.values().find_map(|task| task.get("metric"))?;
             // One that is none is refused with the scenario.
-            MetricName::deserialize(external.get("metric")?.clone()).ok()
+            MetricName::deserialize(metric.clone()).ok()
         };
         match self.metrics.is_empty() {
             true => agreed().into_iter().collect(),

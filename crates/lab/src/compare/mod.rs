@@ -51,7 +51,9 @@ mod unfinished;
 mod unit;
 mod widen;
 
-pub use advise::{Advice, AdviceVerdict, CONFIRMING, WhyNotKnown, advise, are_apart};
+pub use advise::{
+    Advice, AdviceCaution, AdviceVerdict, CONFIRMING, WhyNotKnown, advise, are_apart,
+};
 pub use built_in::BUILT_IN;
 pub use choices::Choices;
 pub use comparison::{

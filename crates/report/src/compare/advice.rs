@@ -2,7 +2,9 @@
 
 use std::io::{self, Write};
 
-use lab::compare::{Advice, AdviceVerdict, CONFIRMING, NoInterval, TELLING, WhyNotKnown};
+use lab::compare::{
+    Advice, AdviceCaution, AdviceVerdict, CONFIRMING, NoInterval, TELLING, WhyNotKnown,
+};
 
 use super::super::numbers;
 use super::super::pitfalls::{PITFALLS, SEE};
@@ -28,6 +30,12 @@ fn words(advice: &Advice) -> String {
         ));
     }
     sentences.extend(not_finished(advice));
+    sentences.extend(
+        advice
+            .cautions
+            .iter()
+            .filter_map(|one| caution(advice, *one)),
+    );
     // What to allow is said once.
     let allowed = sentences.iter().any(|one| one.contains("--minutes"));
     sentences.push(format!(
@@ -47,6 +55,39 @@ fn words(advice: &Advice) -> String {
         }
     ));
     sentences.join(" ")
+}
+
+/// One thing that the numbers do not show, in a sentence; `None` where it does not matter to this answer.
+fn caution(advice: &Advice, one: AdviceCaution) -> Option<String> {
+    let judged_by = advice.comparison.metrics[0].key();
+    let together = advice.verdict == AdviceVerdict::Together;
+    let words = match one {
+        AdviceCaution::AnotherMetric(metric) => format!(
+            "Judged by {judged_by} and not by {}, as the scenario is: with few rows that tells too little.",
+            metric.key()
+        ),
+        AdviceCaution::SquaredErrors => {
+            "hierarchical was fitted by squared errors, and the others by absolute ones: it has \
+             no others, so that it needs `model = { linear = { loss = \"squared\" } }`."
+                .into()
+        }
+        AdviceCaution::RowsOfPersons => {
+            "hierarchical takes rows of one person as independent, so that with few persons it \
+             believes too much in differences between silos."
+                .into()
+        }
+        AdviceCaution::SameRows => {
+            "Every seed holds out the same rows here: other seeds confirm a gain on no other rows."
+                .into()
+        }
+        AdviceCaution::OwnScales if !together => {
+            "Every silo scales its columns by its own rows here, so that one model for \
+             all cannot use how silos' means differ: try `standardise = \"federation\"`, too."
+                .into()
+        }
+        AdviceCaution::OwnScales => return None,
+    };
+    Some(words)
 }
 
 /// Returns whether to learn together, and why, in sentences.
@@ -315,6 +356,34 @@ mod tests {
             "{said}"
         );
         assert!(said.contains("own-fit: untuned."), "{said}");
+    }
+
+    #[test]
+    fn what_the_numbers_do_not_show_is_stated() {
+        let of = |verdict, one| {
+            let mut found = advice(verdict, Some(between(0.1, 0.3)));
+            found.cautions = vec![one];
+            words(&found)
+        };
+        let metric = task::metrics::MetricName::RocAuc;
+        let said = of(Together, AdviceCaution::AnotherMetric(metric));
+        assert!(
+            said.contains("Judged by log-loss and not by roc-auc"),
+            "{said}"
+        );
+        let said = of(Together, AdviceCaution::SquaredErrors);
+        assert!(
+            said.contains("hierarchical was fitted by squared errors"),
+            "{said}"
+        );
+        let said = of(Together, AdviceCaution::RowsOfPersons);
+        assert!(said.contains("rows of one person as independent"), "{said}");
+        let said = of(Together, AdviceCaution::SameRows);
+        assert!(said.contains("confirm a gain on no other rows"), "{said}");
+        // Where the answer is to learn together, another scale is no reason to ask again.
+        let scales = "one model for all cannot use how silos' means differ";
+        assert!(of(Alone, AdviceCaution::OwnScales).contains(scales));
+        assert!(!of(Together, AdviceCaution::OwnScales).contains(scales));
     }
 
     #[test]

@@ -127,6 +127,7 @@ pub(crate) fn advice(verdict: AdviceVerdict, gain: Option<Interval>) -> Advice {
         by_chance: 0.1,
         bytes: 2_000.0,
         exposure: Vec::new(),
+        cautions: Vec::new(),
         seeds: 6,
         points: 1,
         cut_short: false,

@@ -348,7 +348,16 @@ fn names(found: &[(&SiloStory, Interval)], story: &Story, table: &ComparisonTabl
         .enumerate()
         .map(|(at, (silo, gain))| {
             let name = numbers::plain(&silo.name);
-            let (by, range) = (span(gain.by.abs(), table), between(*gain, table));
+            // How much worse is a number above 0, and so is its interval.
+            let size = match gain.by < 0.0 {
+                true => Interval {
+                    by: -gain.by,
+                    low: -gain.high,
+                    high: -gain.low,
+                },
+                false => *gain,
+            };
+            let (by, range) = (span(size.by, table), between(size, table));
             let what = if at == 0 {
                 interval_of(story)
             } else {

@@ -5,6 +5,8 @@
 //! looks better than it is, so the way, and what it has to beat, are chosen on one half of the seeds, and the
 //! gain is measured on the other.
 
+mod cautions;
+
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -12,7 +14,7 @@ use std::time::{Duration, Instant};
 use methods::strategy::{Names, build};
 use methods::{State, Strategy};
 use serde::Serialize;
-use task::{ModelConfig, TaskConfig, loss::RegressionLoss, metrics::MetricName};
+use task::{ModelConfig, loss::RegressionLoss, metrics::MetricName};
 use toml::{Table, Value};
 
 use super::best_of::half;
@@ -22,14 +24,17 @@ use super::differences::{ComparedPair, MeanDifference, NoInterval};
 use super::entry::{CONSTANT, ExperimentEntry, LOCAL, OWN};
 use super::error::ExperimentError;
 use super::experiment::Experiment;
-use super::file::RunSettings;
 use super::kept::RecentValues;
 use super::result::{SiloModel, UnitResult};
 use super::row_draws::SharedDraws;
 use super::run::{CompareOptions, rows_of, run_units};
 use super::steps::{STEPS, StepTime};
 use crate::statistic::{BY_CHANCE, Interval};
+pub(super) use cautions::is_loss;
+use cautions::{cautions, table_of};
 use simulations::scenario::Scenario;
+
+pub use cautions::AdviceCaution;
 
 /// Strategies that are tried beside the scenario's own and the references, the simplest first, each
 /// with an option. Those that the model does not allow are left out.
@@ -109,6 +114,8 @@ pub struct Advice {
     pub bytes: f64,
     /// Data that leave a silo, as clauses.
     pub exposure: Vec<String>,
+    /// What the numbers do not show.
+    pub cautions: Vec<AdviceCaution>,
     /// Seeds for which every strategy was measured.
     pub seeds: usize,
     /// Settings tried for each strategy.
@@ -138,6 +145,8 @@ impl Experiment {
                 "advice is for a scenario, and this is an experiment: `rota compare` compares what it names",
             ));
         }
+        // The share of right classes, or an area under a curve, tells too little with few rows.
+        experiment.metrics.retain(|&metric| is_loss(metric));
         // The time is better spent on seeds. What is not finished is said.
         experiment.served = false;
         experiment.tune.widen = 0;
@@ -163,12 +172,11 @@ impl Experiment {
     /// Settings of the last strategy, a mixed model. Its fits are exact, and it ends by itself.
     fn suit_mixed(&mut self) {
         let masked = self.is_masked();
-        let first = self.scenario(&self.variants[0], &self.entries[0], &RunSettings::new(), 0);
-        let absolute = first.is_ok_and(|scenario| match scenario.task {
-            TaskConfig::Table(task) => task.model == ABSOLUTE,
-            _ => false,
-        });
-        let metric = self.metrics.first().copied().unwrap_or(MetricName::Mae);
+        let absolute = table_of(self).is_some_and(|task| task.model == ABSOLUTE);
+        let mut metrics = self.metrics.iter().copied();
+        // A loss in other units cannot be compared.
+        let metric = metrics.find(|&metric| metric != MetricName::Loss);
+        let metric = metric.unwrap_or(MetricName::Mae);
         let Some(last) = self.entries.last_mut() else {
             return;
         };
@@ -343,6 +351,7 @@ impl Advice {
             by_chance: BY_CHANCE * tested as f64,
             bytes: row.map_or(0.0, |row| sent(row) / members.max(1) as f64),
             exposure: label.map_or_else(Vec::new, |label| exposure(experiment, &label, &results)),
+            cautions: cautions(experiment, metric),
             seeds,
             points: experiment.tune.points,
             cut_short,

@@ -235,10 +235,16 @@ impl<'a> KeyColumn<'a> {
             RowValues::Numbers => "numbers",
             RowValues::Codes | RowValues::Texts => "texts",
         };
+        let (each, rows) = (self.levels.len(), counted(self.order.len(), "row"));
+        // Two silos may each have a first person.
+        let found = match self.distinct().len() {
+            all if self.kind == RowValues::Numbers && all < each => {
+                format!("{all} different numbers ({each}, if every silo counts its own)")
+            }
+            _ => format!("{each} different {kind}"),
+        };
         format!(
-            "column {name:?}: {} different {kind} in {} behave like the number of a person or case, because {why}",
-            self.levels.len(),
-            counted(self.order.len(), "row"),
+            "column {name:?}: {found} in {rows} behave like the number of a person or case, because {why}"
         )
     }
 
