@@ -382,7 +382,7 @@ fn one_model_over_three_kinds_of_silos_harms_nobody() {
     assert!(harmed <= 1, "{harmed} of 120");
 }
 
-/// What personal parts have seen is no share of what a training on the rows does: they are trained without.
+/// Personal parts are trained without a fold, so that they have no share in what a training on it does.
 #[test]
 fn a_shared_body_with_own_heads_is_served_where_it_gains() {
     let text = "name = \"heads\"

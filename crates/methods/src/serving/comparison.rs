@@ -276,24 +276,27 @@ impl CandidateComparison<'_> {
     ) -> Option<Vec<HeldOutLoss>> {
         let alone = folds.federations.as_ref()?;
         let count = folds.rows.iter().sum();
-        let shared = |model: &Params| Params::gather(self.coalition.0.layout(), &[model]);
-        let plain;
+        let models = || alone.without.iter().chain([&alone.with]);
+        let layout = self.coalition.0.layout();
+        let shared: Option<Vec<Params>> = models()
+            .map(|model| Params::gather(layout, &[model]))
+            .collect();
         // Where the strategy's model has other tensors than one that is trained alone, the latter tells.
-        let (learners, shared): (_, &dyn Fn(&Params) -> Option<Params>) = match shared(&alone.with)
-        {
-            Some(_) => (without?, &shared),
+        let plain;
+        let (learners, models) = match shared {
+            Some(shared) => (without?, shared),
             None => {
                 plain = without_folds(self.plain, self.folds, self.alone.seed)?;
-                (&plain[..], &|model| Some(model.clone()))
+                (&plain[..], models().cloned().collect())
             }
         };
+        let (with, unseen) = models.split_last()?;
         let loss = |learner: &dyn Learner, model: &Params| {
-            let around = self.alone.around(learner, &shared(model)?).ok()?;
+            let around = self.alone.around(learner, model).ok()?;
             loss(learner, &around, count).ok()
         };
-        let each = learners.iter().zip(&alone.without);
-        let each =
-            each.map(|(one, unseen)| Some(loss(&**one, unseen)? - loss(&**one, &alone.with)?));
+        let each = learners.iter().zip(unseen);
+        let each = each.map(|(one, unseen)| Some(loss(&**one, unseen)? - loss(&**one, with)?));
         each.collect()
     }
 

@@ -1,5 +1,4 @@
-//! What a person has to know of advice beside its numbers: how it was read otherwise than the scenario says, and
-//! what it does not show.
+//! Cautions about advice: where the scenario was read otherwise than it says, and what the numbers do not show.
 
 use serde::Serialize;
 use task::data::Standardise;
@@ -84,7 +83,7 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
 
-    /// What is cautioned of advice for this task, judged by this metric, and the metrics that decide.
+    /// The cautions about advice for this task, judged by this metric, and the metrics that decide.
     fn of(task: &str, judged_by: MetricName) -> (Vec<AdviceCaution>, Vec<MetricName>) {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("known.toml");

@@ -114,7 +114,7 @@ pub struct Advice {
     pub bytes: f64,
     /// Data that leave a silo, as clauses.
     pub exposure: Vec<String>,
-    /// What the numbers do not show.
+    /// Cautions about the numbers.
     pub cautions: Vec<AdviceCaution>,
     /// Seeds for which every strategy was measured.
     pub seeds: usize,
