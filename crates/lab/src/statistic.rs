@@ -42,6 +42,12 @@ impl Interval {
         self.low > 0.0 || self.high < 0.0
     }
 
+    /// The same difference the other way round: how much worse in place of better.
+    pub fn turned(self) -> Self {
+        let (by, low, high) = (-self.by, -self.high, -self.low);
+        Self { by, low, high }
+    }
+
     /// The two-sided p-value of no difference that belongs to this interval: .05 where an end of it is 0.
     pub fn p(&self) -> f64 {
         let towards_zero = if self.by > 0.0 {

@@ -316,14 +316,9 @@ fn means(
                 Count::Rows => gain.per_row,
             })
         };
-        let turned = |one: Interval| Interval {
-            by: -one.by,
-            low: -one.high,
-            high: -one.low,
-        };
         let direct = mean(model, over);
         direct
-            .or_else(|| mean(over, model).map(turned))
+            .or_else(|| mean(over, model).map(Interval::turned))
             .filter(|_| members)
     };
     let cell = |(&column, &decimals): (&Column, &usize)| {

@@ -103,15 +103,10 @@ impl SiloStory {
     pub fn gain(&self, model: ModelKind, over: ModelKind) -> Option<Interval> {
         let found = |model, over| {
             let mut gains = self.gains.iter();
-            gains.find(|gain| (gain.model, gain.over) == (model, over))
+            let gain = gains.find(|gain| (gain.model, gain.over) == (model, over));
+            gain.map(|gain| gain.interval)
         };
-        let turned = |gain: &Gain| Interval {
-            by: -gain.interval.by,
-            low: -gain.interval.high,
-            high: -gain.interval.low,
-        };
-        let direct = found(model, over).map(|gain| gain.interval);
-        direct.or_else(|| found(over, model).map(turned))
+        found(model, over).or_else(|| found(over, model).map(Interval::turned))
     }
 
     /// Returns the reason for which a model is of no use here, if it is of none.

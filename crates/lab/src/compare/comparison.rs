@@ -6,7 +6,6 @@ use serde::Serialize;
 use serde_json::Value;
 use task::metrics::MetricName;
 
-use super::advise::is_loss;
 use super::differences::MeanDifference;
 use super::entry::ExperimentEntry;
 use super::experiment::Experiment;
@@ -391,4 +390,18 @@ fn own_metric(results: &[UnitResult]) -> MetricName {
         .into_iter()
         .find(|&name| has(name))
         .unwrap_or(MetricName::Loss)
+}
+
+/// Returns whether a metric is the mean over rows of a loss: with few rows it tells more than others do.
+pub(super) fn is_loss(metric: MetricName) -> bool {
+    !matches!(
+        metric,
+        MetricName::Accuracy
+            | MetricName::BalancedAccuracy
+            | MetricName::CalibrationError
+            | MetricName::RocAuc
+            | MetricName::Concordance
+            | MetricName::IntegratedBrier
+            | MetricName::CalibrationAtTime
+    )
 }

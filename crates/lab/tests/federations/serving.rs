@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
-use crate::skipped;
+use crate::{serving_measured, skipped};
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -349,35 +349,10 @@ fn clinics_with_few_patients_keep_what_the_federation_gains() {
 /// were trained on the same rows, and the model without a fold is what lacks rows.
 #[test]
 fn one_model_over_three_kinds_of_silos_harms_nobody() {
-    let mut harmed = 0;
-    for seed in 1..=10 {
-        let text = format!(
-            "name = \"kinds\"
-            seed = {seed}
-            rounds = 10
-            silos = 12
-            [task.table]
-            data = {{ synthetic = {{ target = \"logistic\", groups = 3, features = 10, scale = 0.5, rows = [60, 60] }} }}
-            model = \"logistic\"
-            standardise = \"none\"
-            split = {{ validation = 0.0 }}
-            metric = \"log-loss\"
-            [strategy]
-            name = \"fedavg\"
-            training = {{ epochs = 10, batch = 8, optimiser = {{ name = \"sgd\", rate = 0.3 }} }}"
-        );
-        let scenario = Scenario::parse("kinds.toml", &text).unwrap();
-        let options = Options {
-            cache: true,
-            ..Options::default()
-        };
-        harmed += run(&scenario, options)
-            .unwrap()
-            .harmed
-            .unwrap()
-            .harmed
-            .len();
-    }
+    let text = serving_measured::synthetic(1, 12, 3, 60, "name = \"fedavg\"");
+    let scenario = Scenario::parse("kinds.toml", &text).unwrap();
+    let harmed = runs(&scenario, 10).map(|summary| summary.harmed.unwrap().harmed.len());
+    let harmed: usize = harmed.sum();
     // Seven were, by the standard error over folds.
     assert!(harmed <= 1, "{harmed} of 120");
 }
@@ -385,19 +360,9 @@ fn one_model_over_three_kinds_of_silos_harms_nobody() {
 /// Personal parts are trained without a fold, so that they have no share in what a training on it does.
 #[test]
 fn a_shared_body_with_own_heads_is_served_where_it_gains() {
-    let text = "name = \"heads\"
-        rounds = 6
-        silos = 8
-        [task.table]
-        data = \"diabetes\"
-        standardise = \"silo\"
-        split = { validation = 0.0, test = 0.3 }
-        model = { mlp = { hidden = [8] } }
-        metric = \"loss\"
-        [strategy]
-        name = \"fedper\"
-        training = { epochs = 10, batch = 8, optimiser = { name = \"sgd\", rate = 0.02 } }";
-    let [own, common, together, _] = mean_losses(&Scenario::parse("heads.toml", text).unwrap());
+    let network = "{ mlp = { hidden = [8] } }";
+    let text = serving_measured::diabetes(1, network, "name = \"fedper\"");
+    let [own, common, together, _] = mean_losses(&Scenario::parse("heads.toml", &text).unwrap());
     let kept = (own - together) / (own - common);
     println!("kept {kept:.2} of {:.4}", own - common);
     assert!(own - common > 0.03, "{own} {common}");
@@ -407,7 +372,19 @@ fn a_shared_body_with_own_heads_is_served_where_it_gains() {
 /// The mean losses over all silos and three seeds of the local model, the coalition's, what is served together, and
 /// what would be alone.
 fn mean_losses(scenario: &Scenario) -> [f64; 4] {
-    let silos = (1..=3).flat_map(|seed| {
+    let silos = runs(scenario, 3).flat_map(|summary| summary.silos);
+    let each = silos.map(|silo| {
+        let served = silo.served.unwrap();
+        let alone = served.alone.metric;
+        [silo.local, silo.coalition, served.metric, alone].map(Option::unwrap)
+    });
+    let each: Vec<[f64; 4]> = each.collect();
+    std::array::from_fn(|at| each.iter().map(|one| one[at]).sum::<f64>() / each.len() as f64)
+}
+
+/// Runs of a scenario with the seeds from 1 on.
+fn runs(scenario: &Scenario, seeds: u64) -> impl Iterator<Item = Summary> {
+    (1..=seeds).map(|seed| {
         let scenario = Scenario {
             seed,
             ..scenario.clone()
@@ -416,15 +393,8 @@ fn mean_losses(scenario: &Scenario) -> [f64; 4] {
             cache: true,
             ..Options::default()
         };
-        run(&scenario, options).unwrap().silos
-    });
-    let each = silos.map(|silo| {
-        let served = silo.served.unwrap();
-        let alone = served.alone.metric;
-        [silo.local, silo.coalition, served.metric, alone].map(Option::unwrap)
-    });
-    let each: Vec<[f64; 4]> = each.collect();
-    std::array::from_fn(|at| each.iter().map(|one| one[at]).sum::<f64>() / each.len() as f64)
+        run(&scenario, options).unwrap()
+    })
 }
 
 #[test]

@@ -184,7 +184,8 @@ fn heart(seed: u64, rounds: u64, validation: f64, strategy: &str) -> String {
     )
 }
 
-fn diabetes(seed: u64, model: &str, strategy: &str) -> String {
+/// Patients dealt to eight hospitals.
+pub(crate) fn diabetes(seed: u64, model: &str, strategy: &str) -> String {
     format!(
         "name = \"diabetes\"
         seed = {seed}
@@ -244,7 +245,13 @@ fn what_serving_promises_and_brings() {
 }
 
 /// Synthetic rows of one of `groups` true logistic models at every silo.
-fn synthetic(seed: u64, silos: usize, groups: usize, rows: usize, strategy: &str) -> String {
+pub(crate) fn synthetic(
+    seed: u64,
+    silos: usize,
+    groups: usize,
+    rows: usize,
+    strategy: &str,
+) -> String {
     format!(
         "name = \"synthetic\"
         seed = {seed}

@@ -206,7 +206,10 @@ impl CandidateComparison<'_> {
             (losses.len() == folds.rows.len()).then_some(losses)
         };
         // What is known to have seen the folds cannot be compared where nobody knows how much that is.
-        let all_of_it = self.seen(without.as_deref(), folds);
+        let shares = self.members > 1 || self.global.is_some();
+        let all_of_it = shares
+            .then(|| self.seen(without.as_deref(), folds))
+            .flatten();
         let seen = |members: usize| Some(share_of_seen(all_of_it.as_ref()?, 1.0 / members as f64));
         let fixed = |model: &Params| each(&|own| loss(own, &self.alone.around(own, model)?, count));
         let tune = |model: &Params| {

@@ -350,11 +350,7 @@ fn names(found: &[(&SiloStory, Interval)], story: &Story, table: &ComparisonTabl
             let name = numbers::plain(&silo.name);
             // How much worse is a number above 0, and so is its interval.
             let size = match gain.by < 0.0 {
-                true => Interval {
-                    by: -gain.by,
-                    low: -gain.high,
-                    high: -gain.low,
-                },
+                true => gain.turned(),
                 false => *gain,
             };
             let (by, range) = (span(size.by, table), between(size, table));

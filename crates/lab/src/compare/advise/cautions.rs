@@ -25,20 +25,6 @@ pub enum AdviceCaution {
     OwnScales,
 }
 
-/// Returns whether a metric is the mean over rows of a loss: with few rows it tells more than others do.
-pub(in crate::compare) fn is_loss(metric: MetricName) -> bool {
-    !matches!(
-        metric,
-        MetricName::Accuracy
-            | MetricName::BalancedAccuracy
-            | MetricName::CalibrationError
-            | MetricName::RocAuc
-            | MetricName::Concordance
-            | MetricName::IntegratedBrier
-            | MetricName::CalibrationAtTime
-    )
-}
-
 /// The table of a scenario that advice is for; `None` for other data.
 pub(super) fn table_of(experiment: &Experiment) -> Option<TableTask> {
     let entry = experiment.entries.first()?;
@@ -54,7 +40,10 @@ pub(super) fn cautions(experiment: &Experiment, judged_by: MetricName) -> Vec<Ad
     let Some(task) = table_of(experiment) else {
         return Vec::new();
     };
-    let another = task.metric.filter(|&metric| metric != judged_by);
+    // The mean absolute error is an absolute loss in the target's unit.
+    let another = task
+        .metric
+        .filter(|&metric| metric != judged_by && metric != MetricName::Loss);
     let mixed = experiment.entries.iter().any(|entry| entry.name() == MIXED);
     let split = &task.split;
     let same_rows = split.column.is_some() || split.test_from.is_some() || split.seed.is_some();
@@ -124,5 +113,8 @@ mod tests {
             MetricName::Mae,
         );
         assert_eq!(numbers.0, [SquaredErrors, SameRows]);
+        // The mixed model's squared loss is not compared with absolute ones.
+        let loss = of(&format!("{absolute}\nmetric = \"loss\""), MetricName::Mae);
+        assert_eq!(loss, (vec![SquaredErrors], vec![]));
     }
 }

@@ -19,7 +19,7 @@ use toml::{Table, Value};
 
 use super::best_of::half;
 use super::choices::Choices;
-use super::comparison::{Comparison, ComparisonRow};
+use super::comparison::{Comparison, ComparisonRow, is_loss};
 use super::differences::{ComparedPair, MeanDifference, NoInterval};
 use super::entry::{CONSTANT, ExperimentEntry, LOCAL, OWN};
 use super::error::ExperimentError;
@@ -30,7 +30,6 @@ use super::row_draws::SharedDraws;
 use super::run::{CompareOptions, rows_of, run_units};
 use super::steps::{STEPS, StepTime};
 use crate::statistic::{BY_CHANCE, Interval};
-pub(super) use cautions::is_loss;
 use cautions::{cautions, table_of};
 use simulations::scenario::Scenario;
 
@@ -173,10 +172,11 @@ impl Experiment {
     fn suit_mixed(&mut self) {
         let masked = self.is_masked();
         let absolute = table_of(self).is_some_and(|task| task.model == ABSOLUTE);
-        let mut metrics = self.metrics.iter().copied();
-        // A loss in other units cannot be compared.
-        let metric = metrics.find(|&metric| metric != MetricName::Loss);
-        let metric = metric.unwrap_or(MetricName::Mae);
+        if absolute {
+            // Its loss is another one, and is compared with none.
+            self.metrics.retain(|&metric| metric != MetricName::Loss);
+        }
+        let metric = self.metrics.first().copied().unwrap_or(MetricName::Mae);
         let Some(last) = self.entries.last_mut() else {
             return;
         };

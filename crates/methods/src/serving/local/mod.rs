@@ -154,7 +154,7 @@ fn search(
     let mut steps = StepSearch::new(alone, &without, &rows)?;
     let (mut trained, models) = steps.federations();
     let untuned = trained.iter().find(|one| one.way == steps.untuned());
-    let untuned = untuned.map(|one| one.losses.clone());
+    let untuned = untuned.map(|one| mean(&folds::alone(&one.losses), &rows));
     let mut exact = ExactFits::new(learner, alone, &without);
     let plain = exact.as_mut().and_then(ExactFits::plain);
     let robust = exact.as_mut().and_then(|fits| fits.robust(&rows));
@@ -173,7 +173,7 @@ fn search(
             }
         }
     };
-    let federations = untuned.is_some().then(|| {
+    let federations = untuned.and_then(|_| {
         let (with, _) = steps.make(learner, steps.untuned())?;
         Some(TrainedAlone {
             with,
@@ -183,7 +183,7 @@ fn search(
     let tuned = Tuned {
         way: best.way,
         loss: mean(&folds::alone(&best.losses), &rows),
-        untuned: untuned.map(|losses| mean(&folds::alone(&losses), &rows)),
+        untuned,
         rates,
         trainings: steps.trainings(),
         fits: exact.map_or(0, |exact| exact.count),
@@ -195,7 +195,7 @@ fn search(
         folds: Some(FoldLosses {
             rows,
             best: best.losses,
-            federations: federations.flatten(),
+            federations,
         }),
     })
 }
