@@ -96,6 +96,7 @@ mod nearest;
 pub mod params;
 pub mod random;
 pub mod robust;
+mod selection;
 pub mod serving;
 pub mod similarity;
 pub mod strategy;

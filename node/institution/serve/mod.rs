@@ -10,7 +10,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use learn::export::HeldOut;
-use methods::serving::{Candidate, ComparedModels, ComparedOn, Served};
+use methods::serving::{ComparedModels, ComparedOn, Served};
 use protocol::Hash;
 use serde_json::json;
 use silo::Notice;
@@ -259,14 +259,8 @@ fn chosen(
     match decided {
         None => (models.alone(), None),
         Some(Err(why)) => (models.alone(), alone(why.to_string())),
-        Some(Ok(_)) if !models.is_counted() => {
-            let mut others = models.measured.iter();
-            let why = match others.any(|one| one.candidate != Candidate::Local) {
-                true => {
-                    "with few rows of classes it judges the models of one of several coalitions alone"
-                }
-                false => "it compared nothing with its local model",
-            };
+        Some(Ok(_)) if !models.compares() => {
+            let why = "it compared nothing with its local model";
             (models.alone(), alone(why.into()))
         }
         Some(Ok(together)) => {
@@ -326,7 +320,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     use methods::Params;
-    use methods::serving::{Measured, NotTogether, PersonalParts, Together};
+    use methods::serving::{Candidate, NotTogether, PersonalParts, Together};
 
     use super::*;
 
@@ -391,19 +385,6 @@ mod tests {
             uncounted.contains("alone, because it compared nothing"),
             "{uncounted}"
         );
-        let mut few = none();
-        few.measured.push(Measured {
-            candidate: Candidate::Coalition,
-            loss: 0.5,
-            advantage: 0.1,
-            error: 0.2,
-            together: None,
-            parts: 5,
-            seen: 0.0,
-        });
-        let few = chosen(&few, Some(Ok(Together::default()))).1;
-        let few = few.map(|decided| decided.words()).unwrap_or_default();
-        assert!(few.contains("with few rows of classes"), "{few}");
         let together = DecisionNote::Together { silos: 4 }.words();
         assert_eq!(together, "decided together, by the sums of 4 silos");
     }

@@ -357,6 +357,40 @@ fn one_model_over_three_kinds_of_silos_harms_nobody() {
     assert!(harmed <= 1, "{harmed} of 120");
 }
 
+/// Silos with truths of their own, some of whom are put together: which, was decided by the rows that compare.
+#[test]
+fn coalitions_that_luck_decided_harm_nobody() {
+    let of = |options: &str| {
+        let text = include_str!("../../../../measurements/mixed/own-truths.toml");
+        let given = "name = \"cs-rcfl\"\ncoalitions = \"auto\"";
+        assert!(text.contains(given));
+        let text = text.replace(given, options);
+        let (mut harmed, mut own, mut coalition) = (0, 0.0, 0.0);
+        for summary in runs(&Scenario::parse("own-truths.toml", &text).unwrap(), 10) {
+            harmed += summary.harmed.unwrap().harmed.len();
+            for silo in &summary.silos {
+                own += silo.local.unwrap();
+                coalition += silo.coalition.unwrap();
+            }
+        }
+        println!(
+            "{options:?}: {harmed} of 120, strategy's over own {}",
+            coalition / own
+        );
+        assert!(harmed <= 1, "{options}: {harmed} of 120");
+        coalition / own
+    };
+    // 8 of 120 were harmed; here nothing but the choice of what is served can help.
+    assert!(of("name = \"cs-rcfl\"\ncoalitions = 9") > 1.1);
+    // 12 were, and strategies were 6 to 8 % worse than silos alone.
+    for options in [
+        "name = \"cs-rcfl\"\ncoalitions = \"auto\"",
+        "name = \"hcct\"\ngroups = \"auto\"",
+    ] {
+        assert!(of(options) < 1.02, "{options}");
+    }
+}
+
 /// Personal parts are trained without a fold, so that they have no share in what a training on it does.
 #[test]
 fn a_shared_body_with_own_heads_is_served_where_it_gains() {

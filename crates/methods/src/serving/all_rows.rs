@@ -6,7 +6,6 @@ use crate::robust::Ridge;
 use std::ops::ControlFlow;
 
 use super::alone::Alone;
-use super::folds::has_classes;
 
 /// Most numbers, of all rows together, that are fitted exactly: a fit takes about 30 seconds for as many.
 const MOST_NUMBERS: u64 = 1_000_000;
@@ -61,7 +60,7 @@ fn exact(learner: &dyn Learner, alone: &Alone) -> Option<Params> {
     }
     let personal = learner.initial_personal(alone.initial);
     let few = numbers <= MOST_NUMBERS_CHOSEN;
-    let more = match has_classes(learner, (&alone.start, &personal), Split::Train) {
+    let more = match has_classes(learner, (&alone.start, &personal)) {
         true if few => Ridge::default(),
         true => Ridge::Fixed(WEAK_RIDGE),
         false => Ridge::Fixed(LEAST_RIDGE),
@@ -75,4 +74,14 @@ fn exact(learner: &dyn Learner, alone: &Alone) -> Option<Params> {
         job.run(learner, &mut |_| ControlFlow::Continue(())).ok()
     });
     fitted.find_map(|update| update.map(|update| update.shared))
+}
+
+/// Returns whether a model gives its training rows chances of classes.
+fn has_classes(learner: &dyn Learner, (model, personal): (&Params, &Params)) -> bool {
+    let split = Split::Train;
+    let results = learner.outputs().ok().and_then(|outputs| {
+        let values = outputs.outputs(model, personal, split).ok()?;
+        outputs.row_results(model, personal, &values, split).ok()
+    });
+    results.is_some_and(|results| results.classes() > 1)
 }

@@ -32,10 +32,10 @@ impl ComparedModels {
         }
     }
 
-    /// Returns whether sums over silos have what it measured: it compared other models than its own.
-    pub fn is_counted(&self) -> bool {
+    /// Returns whether it compared other models than its local one.
+    pub fn compares(&self) -> bool {
         let mut others = self.measured.iter();
-        others.any(|one| one.together.is_some() && one.candidate != Candidate::Local)
+        others.any(|one| one.candidate != Candidate::Local)
     }
 
     /// Returns what the silo serves where it chooses by its own rows alone.

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use super::alone::Alone;
 use super::folds::{
-    CandidateLosses, HeldOutLoss, MANY_ROWS, by_groups, has_classes, loss, losses_of, measured,
-    share_of_seen, without_folds,
+    CandidateLosses, HeldOutLoss, by_groups, loss, losses_of, measured, share_of_seen,
+    without_folds,
 };
 use super::local::{FoldLosses, LocalModels};
 use super::{
@@ -13,6 +13,7 @@ use super::{
 };
 use crate::learner::{LearnError, Learner, Split, Task};
 use crate::params::Params;
+use crate::selection::selection_bias;
 
 /// Fewest validation rows to compare on.
 pub const VALIDATION_ROWS: usize = 20;
@@ -119,14 +120,12 @@ impl CandidateComparison<'_> {
             adapted: &adapted,
         };
         let (on, measured) = if let Some((all, rows)) = self.by_rows(models) {
-            let alone = self.judged_alone(&rows, Split::Validation);
             let on = ComparedOn::ValidationRows;
-            (on, measured(&all, (on, &rows), alone))
+            (on, measured(&all, (on, &rows), 0.0))
         } else if let Some(folds) = &self.local.folds {
             let all = self.by_folds(models, folds);
-            let alone = self.judged_alone(&folds.rows, Split::Train);
             let on = ComparedOn::Folds;
-            (on, measured(&all, (on, &folds.rows), alone))
+            (on, measured(&all, (on, &folds.rows), self.selection()))
         } else {
             (ComparedOn::Nothing, Vec::new())
         };
@@ -150,15 +149,11 @@ impl CandidateComparison<'_> {
         }
     }
 
-    /// Returns whether a silo with these rows judges a candidate alone: one of its coalition, where there are several,
-    /// and less than [`MANY_ROWS`] of classes. Which coalition it belongs to was decided by the same rows, so that all silos
-    /// would believe too much of theirs, and a mean over silos does not do away with that.
-    fn judged_alone(&self, rows: &[f64], split: Split) -> impl Fn(Candidate) -> bool {
-        let (model, personal) = &self.local.model;
-        let few = self.global.is_some()
-            && rows.iter().sum::<f64>() < MANY_ROWS
-            && has_classes(self.plain, (model, personal), split);
-        move |candidate| few && !candidate.is_own() && candidate != Candidate::Global
+    /// Bias from the selection of its coalition by the rows that compare, in standard errors; none where there is one only.
+    fn selection(&self) -> f64 {
+        let coalitions = |silos: usize| silos as f64 / self.members as f64;
+        let bias = |(_, silos)| selection_bias(coalitions(silos));
+        self.global.map_or(0.0, bias)
     }
 
     /// Losses on every validation row, or the mean of every group of them, which no model has seen, and the

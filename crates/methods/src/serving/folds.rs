@@ -7,6 +7,7 @@ use super::{Advantage, Candidate, ComparedOn, Measured};
 use crate::learner::{LearnError, Learner, RowResults, Split};
 use crate::params::Params;
 use crate::robust::with_one_more_of_each;
+use crate::selection::{mean, mean_and_error};
 
 /// Rows of classes from which on a row more of each says little of what is measured.
 pub(super) const MANY_ROWS: f64 = 50.0;
@@ -21,19 +22,6 @@ pub(super) fn without_folds(
     seed: u64,
 ) -> Option<Vec<Arc<dyn Learner>>> {
     learner.row_access().ok()?.without_folds(folds, seed)
-}
-
-/// Returns whether a model gives the rows held out chances of classes.
-pub(super) fn has_classes(
-    learner: &dyn Learner,
-    (model, personal): (&Params, &Params),
-    split: Split,
-) -> bool {
-    let results = learner.outputs().ok().and_then(|outputs| {
-        let values = outputs.outputs(model, personal, split).ok()?;
-        outputs.row_results(model, personal, &values, split).ok()
-    });
-    results.is_some_and(|results| results.classes() > 1)
 }
 
 /// A loss, or a difference of losses.
@@ -184,24 +172,6 @@ pub(super) fn by_groups(
     groups.iter().map(mean).unzip()
 }
 
-/// The mean of values by fold, each weighed by the rows of its fold.
-pub(super) fn mean(values: &[f64], rows: &[f64]) -> f64 {
-    let all: f64 = rows.iter().sum();
-    let each = values.iter().zip(rows);
-    each.map(|(value, rows)| value * rows / all).sum()
-}
-
-/// The mean of values by fold, each weighed by the rows of its fold, and its standard error:
-/// `√(Σ w_i² (a_i − ā)² · k/(k−1))` over `k` folds with values `a` and weights `w` that sum to 1.
-pub(super) fn mean_and_error(values: &[f64], rows: &[f64]) -> (f64, f64) {
-    let (mean, all) = (mean(values, rows), rows.iter().sum::<f64>());
-    let each = values.iter().zip(rows);
-    let apart = each.map(|(value, rows)| rows / all * (value - mean));
-    let k = values.len() as f64;
-    let spread: f64 = apart.map(|apart| apart * apart).sum();
-    (mean, (spread * k / (k - 1.0)).sqrt())
-}
-
 /// The standard error of a mean over `folds`, with what folds that were trained on the same rows have in common
 /// (Nadeau and Bengio 2003, "Inference for the generalization error", Machine Learning 52): a variance of
 /// `1/k + n₂/n₁` in place of `1/k`, where each of `k` folds holds out `n₂` rows for `n₁` that are trained on.
@@ -219,12 +189,12 @@ pub(super) struct CandidateLosses {
     pub(super) seen: Vec<HeldOutLoss>,
 }
 
-/// Mean loss, advantages over the first and their standard errors, of every candidate, and whether the silo judges it
-/// alone.
+/// Mean loss, advantages over the first and their standard errors, of every candidate. Where silos decide together, the
+/// models of its coalition are less ahead by the [bias](crate::selection::selection_bias) of its `selection`, in standard errors.
 pub(super) fn measured(
     all: &[CandidateLosses],
     (on, rows): (ComparedOn, &[f64]),
-    judged_alone: impl Fn(Candidate) -> bool,
+    selection: f64,
 ) -> Vec<Measured> {
     let honest = |one: &CandidateLosses| -> Vec<HeldOutLoss> {
         let seen = one.seen.iter().copied();
@@ -239,21 +209,25 @@ pub(super) fn measured(
         let own = honest(one);
         let ahead: Vec<HeldOutLoss> = local.iter().zip(&own).map(|(a, b)| *a - *b).collect();
         let (advantage, error) = mean_and_error(&alone(&ahead), rows);
-        let together = || {
-            let ahead: Vec<f64> = ahead.iter().map(|ahead| ahead.together).collect();
-            let (mean, error) = mean_and_error(&ahead, rows);
-            let error = match on {
-                ComparedOn::Folds => of_overlapping(error, rows.len()),
-                ComparedOn::ValidationRows | ComparedOn::Nothing => error,
-            };
-            Advantage { mean, error }
+        let together: Vec<f64> = ahead.iter().map(|ahead| ahead.together).collect();
+        let (mean_together, plain) = mean_and_error(&together, rows);
+        let bias = match one.candidate.is_of_coalition() {
+            true => selection * plain,
+            false => 0.0,
+        };
+        let together = Advantage {
+            mean: mean_together - bias,
+            error: match on {
+                ComparedOn::Folds => of_overlapping(plain, rows.len()),
+                ComparedOn::ValidationRows | ComparedOn::Nothing => plain,
+            },
         };
         Measured {
             candidate: one.candidate,
             loss: mean(&alone(&own), rows),
             advantage,
             error,
-            together: (!judged_alone(one.candidate)).then(together),
+            together,
             parts: rows.len() as u64,
             seen: if one.seen.is_empty() {
                 0.0
@@ -288,7 +262,7 @@ mod tests {
     fn chosen(others: Vec<CandidateLosses>) -> Candidate {
         let mut all = vec![of(Candidate::Local, [1.0, 2.0, 3.0, 4.0])];
         all.extend(others);
-        choose(&measured(&all, (ComparedOn::Folds, &[5.0; 4]), |_| false))
+        choose(&measured(&all, (ComparedOn::Folds, &[5.0; 4]), 0.0))
     }
 
     #[test]
@@ -382,8 +356,7 @@ mod tests {
             two(Candidate::Local, [1.0, 1.0], &[]),
             two(Candidate::Coalition, [0.5, 0.7], &[0.1, 0.1]),
         ];
-        let [local, other] = &measured(&losses, (ComparedOn::Folds, &[1.0, 3.0]), |_| false)[..]
-        else {
+        let [local, other] = &measured(&losses, (ComparedOn::Folds, &[1.0, 3.0]), 0.0)[..] else {
             panic!("two candidates");
         };
         assert_eq!((local.advantage, local.error), (0.0, 0.0));
@@ -394,10 +367,41 @@ mod tests {
         let spread = first * first + second * second;
         assert!((other.error - (2.0 * spread).sqrt()).abs() < 1e-12);
         // Two folds: each is measured by what the other trained, ½ + 1 in place of ½.
-        let together = other.together.unwrap();
+        let together = other.together;
         assert!((together.error - (6.0 * spread).sqrt()).abs() < 1e-12);
         let on_rows = (ComparedOn::ValidationRows, &[1.0, 3.0][..]);
-        let on_rows = measured(&losses, on_rows, |_| false).remove(1);
-        assert_eq!(on_rows.together.unwrap().error, on_rows.error);
+        let on_rows = measured(&losses, on_rows, 0.0).remove(1);
+        assert_eq!(on_rows.together.error, on_rows.error);
+        // Together, a model of one of several coalitions is less ahead by its selection bias, in plain standard errors.
+        let biased = measured(&losses, (ComparedOn::Folds, &[1.0, 3.0]), 0.5).remove(1);
+        assert!((biased.together.mean - (0.25 - 0.5 * biased.error)).abs() < 1e-12);
+        let unbiased = Measured {
+            together: other.together,
+            ..biased
+        };
+        assert_eq!(unbiased, *other);
+    }
+
+    #[test]
+    fn only_models_of_the_coalition_have_a_selection_bias() {
+        let biased = [
+            (Candidate::Robust, false),
+            (Candidate::Coalition, true),
+            (Candidate::Global, false),
+            (Candidate::FineTuned, true),
+            (Candidate::OwnIntercept, true),
+            (Candidate::Shrunken, true),
+        ];
+        for (candidate, expected) in biased {
+            let all = [
+                of(Candidate::Local, [1.0, 2.0, 3.0, 4.0]),
+                of(candidate, [1.0, 1.5, 2.0, 2.5]),
+            ];
+            let mean = |selection| {
+                let folds = (ComparedOn::Folds, &[5.0; 4][..]);
+                measured(&all, folds, selection).remove(1).together.mean
+            };
+            assert_eq!(mean(1.0) < mean(0.0), expected, "{candidate:?}");
+        }
     }
 }

@@ -118,6 +118,11 @@ impl Candidate {
     pub fn is_own(self) -> bool {
         matches!(self, Self::Local | Self::Robust)
     }
+
+    /// Returns whether it is the model of its coalition, or made of it.
+    pub fn is_of_coalition(self) -> bool {
+        !self.is_own() && self != Self::Global
+    }
 }
 
 /// The rows that candidates are compared on.
@@ -155,10 +160,9 @@ pub struct Measured {
     pub advantage: f64,
     /// Standard error of the advantage, over the folds or over the validation rows.
     pub error: f64,
-    /// The advantage for [deciding together](Together); `None` where the silo judges the candidate alone, by few rows of
-    /// classes that also decided which coalition it belongs to.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub together: Option<Advantage>,
+    /// The advantage for [deciding together](Together); 0 for certain in notes of before it was kept.
+    #[serde(default)]
+    pub together: Advantage,
     /// Number of these folds, or of validation rows (groups, where rows have them).
     #[serde(default)]
     pub parts: u64,
@@ -166,11 +170,11 @@ pub struct Measured {
     pub seen: f64,
 }
 
-/// An advantage over the local model with one row more of each class than the silo has, or than 50 rows where it has
-/// fewer.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+/// An advantage over the local model as it counts where silos decide together.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct Advantage {
-    /// Difference by which the mean loss is less than that of the local model.
+    /// Difference by which the mean loss is less than that of the local model, with one row more of each class than the
+    /// silo has, or than 50 rows where it has fewer. Less a selection bias for a model of one of several coalitions.
     pub mean: f64,
     /// Its standard error, over the validation rows, or over the folds with what these have in common: a training on one
     /// shares rows with those on the others.

@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::folds::{HeldOutLoss, alone, mean};
+use super::folds::{HeldOutLoss, alone};
+use crate::selection::mean;
 
 /// A way to a model of a silo's own.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]

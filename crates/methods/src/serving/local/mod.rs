@@ -14,10 +14,11 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::alone::Alone;
-use super::folds::{self, HeldOutLoss, mean, without_folds};
+use super::folds::{self, HeldOutLoss, without_folds};
 use super::rule::{Way, least, least_on_others};
 use crate::learner::{LearnError, Learner};
 use crate::params::Params;
+use crate::selection::mean;
 
 use exact::ExactFits;
 use steps::StepSearch;

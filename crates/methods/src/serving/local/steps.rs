@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use super::super::alone::Alone;
-use super::super::folds::{self, loss, mean};
+use super::super::folds::{self, loss};
 use super::super::rule::{TriedWay, Way, least};
 use crate::learner::{LearnError, Learner, Optimiser, Task, Training};
 use crate::params::Params;
+use crate::selection::mean;
 
 /// The step between the learning rates that are tried, from the federation's in both directions.
 const RATE_STEP: f64 = 3.0;

@@ -29,8 +29,7 @@
 //! A mean over silos removes luck, but not a bias that all silos share. One bias: a silo alone measures losses
 //! [as if there were one row more of each class](super). With ten rows that favours models that say little. So in the
 //! sums these extra rows weigh no more than they would among fifty. Another bias is that a silo's
-//! rows decided which of several coalitions it belongs to: with few rows of classes it judges the models of that
-//! coalition alone.
+//! rows decided which of several coalitions it belongs to. Their [selection bias](crate::selection::selection_bias) is taken off.
 
 mod rounds;
 mod student;
@@ -106,14 +105,13 @@ impl AdvantageSums {
     }
 
     /// Returns the measurement of a silo with its advantage shrunken towards the mean of all. Where that is
-    /// [clear](CLEAR), it is not shrunken. The measurement is unchanged without other silos, where it is not finite or
-    /// exact, and where the silo judges the candidate alone.
+    /// [clear](CLEAR), it is not shrunken. The measurement is unchanged without other silos, and where it is not finite or
+    /// exact.
     fn shrunken(&self, one: &Measured) -> Measured {
+        let own = one.together;
         // The local model is 0 better than itself, for certain.
-        let known =
-            |own: &Advantage| own.error.is_finite() && own.mean.is_finite() && own.error > 0.0;
-        let own = one.together.filter(known);
-        let Some((all, own)) = self.population().zip(own) else {
+        let known = own.error.is_finite() && own.mean.is_finite() && own.error > 0.0;
+        let Some(all) = self.population().filter(|_| known) else {
             return one.clone();
         };
         let (advantage, error) = if self.is_clear(own, one.parts) {
@@ -146,9 +144,7 @@ impl Together {
     fn sums<'a>(silos: impl IntoIterator<Item = &'a [Measured]>) -> Self {
         let mut all = Self::default();
         for one in silos.into_iter().flatten() {
-            if let Some(own) = one.together {
-                all.0.entry(one.candidate).or_default().add(own);
-            }
+            all.0.entry(one.candidate).or_default().add(one.together);
         }
         all
     }

@@ -3,8 +3,6 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::params::{Layout, Params, Role, TensorSpec};
-use crate::serving::{ComparedOn, PersonalParts};
 
 fn of(candidate: Candidate, advantage: f64, error: f64) -> Measured {
     Measured {
@@ -12,10 +10,10 @@ fn of(candidate: Candidate, advantage: f64, error: f64) -> Measured {
         loss: 1.0 - advantage,
         advantage,
         error,
-        together: Some(Advantage {
+        together: Advantage {
             mean: advantage,
             error,
-        }),
+        },
         parts: 1_000_000,
         seen: 0.0,
     }
@@ -189,50 +187,12 @@ fn what_is_not_finite_is_in_no_sum() {
 }
 
 #[test]
-fn what_a_silo_judges_alone_is_in_no_sum() {
-    let model = || {
-        let layout = Layout::new(vec![TensorSpec::new("w", [1], Role::Weight)]).unwrap();
-        (Params::from_values(&layout, &[1.0]), Params::empty())
-    };
-    let judged = |advantage: f64, alone: bool| {
-        let mut measured = silo(advantage, 0.1);
-        if alone {
-            measured[1].together = None;
-        }
-        measured
-    };
-    let compared = |advantage: f64, alone: bool| ComparedModels {
-        on: ComparedOn::Folds,
-        measured: judged(advantage, alone),
-        models: [Candidate::Local, Candidate::Coalition]
-            .map(|one| (one, model()))
-            .into(),
-        coalition: model(),
-        parts: PersonalParts::Trained,
-    };
-    let many = [0.05, 0.09, 0.08, 0.09].map(|advantage| compared(advantage, false));
-    let few = [-0.19, -0.19, 0.09];
-    let own = few.map(|advantage| compared(advantage, true));
-    let together = Together::of(many.iter().chain(&own));
-    let sums = |all: &Together| all.0[&Candidate::Coalition];
-    assert_eq!(sums(&together), sums(&Together::of(&many)));
-    let served = |one: &ComparedModels| together.serve(one.clone()).candidate;
-    assert_eq!(many.each_ref().map(served), [Candidate::Coalition; 4]);
-    assert_eq!(own.each_ref().map(served), [Candidate::Local; 3]);
-    assert!(many[0].is_counted() && !own[0].is_counted());
-    // Of those whose coalition was not decided by few rows, all count.
-    let all = few.map(|advantage| compared(advantage, false));
-    let together = Together::of(many.iter().chain(&all));
-    assert_eq!(together.serve(many[0].clone()).candidate, Candidate::Local);
-}
-
-#[test]
 fn all_silos_decide_by_losses_that_are_hardly_smoothed() {
     // With one row more of each class a model that is sure, and right, looks worse than it is at every silo.
     let sure = |alone: f64, mean: f64| {
         let mut measured = silo(alone, 0.05);
         let error = 0.05;
-        measured[1].together = Some(Advantage { mean, error });
+        measured[1].together = Advantage { mean, error };
         measured
     };
     let silos = [sure(-0.1, 0.08), sure(-0.12, 0.02), sure(-0.09, 0.07)];

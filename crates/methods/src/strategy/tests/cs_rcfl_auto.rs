@@ -1,5 +1,8 @@
 //! CS-RCFL: what it learns of whom, and the number of coalitions that it finds.
 
+use serde_json::json;
+
+use super::equipped::strategy_for;
 use super::hospital::{FIT, TestHospital, hospitals};
 use super::quadratic::{QuadraticFederation, quadratic};
 use super::*;
@@ -7,17 +10,16 @@ use crate::coalitions::canonical;
 use crate::learner::{RobustLosses, Split};
 use crate::robust::cross_fit::CrossFit;
 use crate::robust::{cross_fit, fit};
-use crate::strategy::server::groups::cs_rcfl_auto::Preferred;
 
 fn auto(freeze: u64, rule: Aggregation) -> AutoCsRcfl {
     AutoCsRcfl {
         fit: Fitting::Trained(training()),
+        alone: Fitting::Trained(training()),
         warm_up: Some(0),
         folds: 4,
         freeze,
         rule,
         by_rows: false,
-        preferred: Preferred::LEAST,
     }
 }
 
@@ -39,15 +41,23 @@ fn apart(coalitions: &[u32], kinds: usize) -> bool {
 
 #[test]
 fn hospitals_of_one_kind_find_each_other() {
-    for (radius, kinds) in [(0.0, 2), (0.1, 2), (0.0, 1), (0.0, 3)] {
-        let federation = found(hospitals(6, kinds, 10), 2, radius);
+    for (radius, kinds, silos, rows) in [
+        (0.0, 2, 6, 10),
+        (0.1, 2, 6, 10),
+        (0.0, 1, 6, 10),
+        (0.0, 3, 9, 8),
+    ] {
+        let federation = found(hospitals(silos, kinds, rows), 2, radius);
         let coalitions = federation.state.models.len();
         let found = &federation.coalitions;
         assert!(
             apart(found, kinds),
             "radius {radius}, {kinds} kinds: {found:?}"
         );
-        assert!(coalitions < 6, "radius {radius}, {kinds} kinds: {found:?}");
+        assert!(
+            coalitions < silos,
+            "radius {radius}, {kinds} kinds: {found:?}"
+        );
     }
 }
 
@@ -85,6 +95,27 @@ fn models_are_kept_only_while_coalitions_are_measured() {
     let third = found(silos, 3, 0.0);
     assert!(!third.strategy.plan(&second.state, 3).cross_evaluate);
     assert_eq!(third.coalitions, second.coalitions);
+}
+
+#[test]
+fn a_silo_alone_in_its_coalition_keeps_its_exact_fit() {
+    let silos = hospitals(4, 4, 60);
+    let of = |name: &str, options, rounds| {
+        let strategy = strategy_for(4, name, options);
+        QuadraticFederation::new(strategy, silos.clone()).rounds(rounds)
+    };
+    let found = of("cs-rcfl", json!({ "coalitions": "auto" }), 5);
+    assert_eq!(found.coalitions, [0, 1, 2, 3]);
+    let kept = found.state.memory.counts("coalitions.silos", 4);
+    assert_eq!(kept, Some(&[1; 4][..]));
+    // That which it makes without any federation, however many rounds there are.
+    let alone = of("local", json!({ "fit": "exact" }), 1);
+    let near = |a: &Params, b: &Params| {
+        let mut pairs = a.values().iter().zip(b.values());
+        pairs.all(|(a, b)| (a - b).abs() < 1e-6)
+    };
+    let mut pairs = found.state.models.iter().zip(&alone.state.models);
+    assert!(pairs.all(|(own, alone)| near(own, alone)));
 }
 
 #[test]
@@ -389,9 +420,9 @@ fn the_grouping_of_least_loss_is_taken_with_members_absent() {
     assert!(strategy.settle(&state, &manifest, &moved, 2).is_err());
     let boast = claiming(&decision, |claim| claim.objective = 1.0);
     assert!(strategy.check(&state, &manifest, &boast, 2).is_err());
-    // Of equals the fewest coalitions.
+    // Of equals silos alone.
     let flat = reports(&[(Some(0), vec![1.0; 4]), (Some(1), vec![1.0; 4])]);
-    assert_eq!(round(&strategy, &state, &flat, 2).state.models.len(), 1);
+    assert_eq!(round(&strategy, &state, &flat, 2).state.models.len(), 4);
 }
 
 #[test]

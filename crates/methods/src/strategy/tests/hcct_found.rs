@@ -70,7 +70,7 @@ fn a_silo_alone_in_its_group_goes_on_by_exact_fits() {
     let silos = hospitals(4, 4, 60);
     let found = found(silos.clone(), 3);
     assert_eq!(found.coalitions, [0, 1, 2, 3]);
-    let counts = found.state.memory.counts("hcct.silos", 4);
+    let counts = found.state.memory.counts("coalitions.silos", 4);
     assert_eq!(counts, Some(&[1; 4][..]));
     // Those that silos make without any federation, however many rounds there are.
     let alone = strategy_for(4, "local", json!({ "fit": "exact" }));

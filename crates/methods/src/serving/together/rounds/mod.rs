@@ -101,15 +101,14 @@ impl TogetherRounds {
     }
 
     /// Returns what a silo with this comparison adds: for each candidate the integers that stand for 1, its advantage,
-    /// the square of it and that of its standard error, as two's complements. Zeros without a comparison, for a candidate
-    /// that the silo judges alone, and where a number is beyond reach or not finite.
+    /// the square of it and that of its standard error, as two's complements. Zeros without a comparison, and where a number
+    /// is beyond reach or not finite.
     pub fn own(compared: Option<&ComparedModels>) -> Vec<u64> {
         let measured = compared.map_or(&[][..], |compared| &compared.measured);
         let of = |candidate: &Candidate| {
             let mut all = measured.iter();
             let one = all.find(|one| one.candidate == *candidate);
-            let own = one.and_then(|one| one.together);
-            own.and_then(words).unwrap_or([0; SUMS])
+            one.and_then(|one| words(one.together)).unwrap_or([0; SUMS])
         };
         OPENED.iter().flat_map(of).collect()
     }

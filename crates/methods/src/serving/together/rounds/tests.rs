@@ -6,9 +6,8 @@ use crate::serving::{ComparedOn, Measured, PersonalParts};
 
 const ROUNDS: TogetherRounds = TogetherRounds { waiting: 3 };
 
-/// The comparison of a silo that measured these advantages and standard errors of its coalition's and its tuned model,
-/// and perhaps judges these alone.
-fn silo(of: [(f64, f64); 2], alone: bool) -> ComparedModels {
+/// The comparison of a silo that measured these advantages and standard errors of its coalition's and its tuned model.
+fn silo(of: [(f64, f64); 2]) -> ComparedModels {
     let model = || {
         let layout = Layout::new(vec![TensorSpec::new("w", [1], Role::Weight)]).unwrap();
         (Params::from_values(&layout, &[1.0]), Params::empty())
@@ -18,10 +17,10 @@ fn silo(of: [(f64, f64); 2], alone: bool) -> ComparedModels {
         loss: 1.0 - advantage,
         advantage,
         error,
-        together: (!alone).then_some(Advantage {
+        together: Advantage {
             mean: advantage,
             error,
-        }),
+        },
         parts: 1_000_000,
         seen: 0.0,
     };
@@ -62,7 +61,7 @@ fn six() -> Vec<ComparedModels> {
         [(0.015, 0.03), (0.001, 1e-4)],
         [(0.02, 0.03), (100.0, 90.0)],
     ]
-    .map(|of| silo(of, false))
+    .map(silo)
     .into()
 }
 
@@ -104,11 +103,9 @@ fn opened_sums_decide_as_the_comparisons_themselves() {
 }
 
 #[test]
-fn what_is_beyond_reach_or_judged_alone_adds_zeros() {
+fn what_is_beyond_reach_adds_zeros() {
     let zeros = vec![0; TogetherRounds::NUMBERS];
     assert_eq!(TogetherRounds::own(None), zeros);
-    let few = silo([(0.1, 0.01), (0.1, 0.01)], true);
-    assert_eq!(TogetherRounds::own(Some(&few)), zeros);
     // A square reaches up to 2¹⁶.
     for beyond in [
         (257.0, 0.1),
@@ -116,18 +113,13 @@ fn what_is_beyond_reach_or_judged_alone_adds_zeros() {
         (f64::NAN, 0.1),
         (0.1, f64::INFINITY),
     ] {
-        let own = TogetherRounds::own(Some(&silo([beyond, (-0.5, 0.25)], false)));
+        let own = TogetherRounds::own(Some(&silo([beyond, (-0.5, 0.25)])));
         assert_eq!(own[4..8], [0; 4], "{beyond:?}");
         let half = (-(1_i64 << 29)).cast_unsigned();
         assert_eq!(own[12..], [1, half, 1 << 34, 1 << 32]);
     }
-    let own = TogetherRounds::own(Some(&silo([(-256.0, 0.0), (0.0, 0.0)], false)));
+    let own = TogetherRounds::own(Some(&silo([(-256.0, 0.0), (0.0, 0.0)])));
     assert_eq!(own[4..8], [1, (-(1_i64 << 38)).cast_unsigned(), 1 << 52, 0]);
-    // Two silos that judge alone change no sum.
-    let mut silos = six();
-    let before = sum(&silos);
-    silos.extend([few.clone(), few]);
-    assert_eq!(sum(&silos), before);
 }
 
 #[test]

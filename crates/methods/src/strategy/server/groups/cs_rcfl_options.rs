@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::robust::Ridge;
 use crate::strategy::options::{MethodSetting, at_least_one, is_default, require};
 use crate::strategy::server::groups::cs_rcfl::CsRcfl;
-use crate::strategy::server::groups::cs_rcfl_auto::{AutoCsRcfl, Preferred};
+use crate::strategy::server::groups::cs_rcfl_auto::AutoCsRcfl;
 use crate::strategy::{FitRule, Fitting, Strategy, StrategyError};
 
 /// Options of CS-RCFL.
@@ -115,7 +115,8 @@ impl CsRcflOptions {
             Coalitions::Number(_) => FitRule::Trained,
             Coalitions::Found(_) => FitRule::ExactIfPossible,
         });
-        let fit = Fitting::new(how, &self.ridge, true, training)?;
+        let fitting = |around_start| Fitting::new(how, &self.ridge, around_start, training.clone());
+        let fit = fitting(true)?;
         match self.coalitions {
             Coalitions::Number(coalitions) => {
                 at_least_one("coalitions", coalitions as u64)?;
@@ -138,12 +139,12 @@ impl CsRcflOptions {
                 require(folds >= 2, "folds", "at least 2", folds)?;
                 Ok(Box::new(AutoCsRcfl {
                     fit,
+                    alone: fitting(false)?,
                     warm_up: self.warm_up,
                     folds,
                     freeze,
                     rule,
                     by_rows: false,
-                    preferred: Preferred::LEAST,
                 }))
             }
         }

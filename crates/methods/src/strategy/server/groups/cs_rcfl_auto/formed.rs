@@ -18,6 +18,9 @@ const CANDIDATES: &str = "coalitions.candidates";
 /// In the state between the two rounds, by memory: which of the kept start models every entry started
 /// from; and by table, these models.
 const STARTS: &str = "coalitions.starts";
+/// In the state of coalitions that were measured, by memory: the number of silos of each, where one is alone in its coalition
+/// and models have exact fits.
+const SILOS: &str = "coalitions.silos";
 
 /// State that the first round of a pair leaves to the second; entry by entry, the models are
 /// [`State::models`].
@@ -82,8 +85,26 @@ pub(super) fn forget(mut state: State) -> State {
     state.memory.remove(CANDIDATES);
     state.memory.remove(STARTS);
     state.memory.remove(ROWS);
+    state.memory.remove(SILOS);
     state.tables.remove(STARTS);
     state
+}
+
+/// Keeps the numbers of silos of these coalitions, if one is alone.
+pub(super) fn keep_silos(state: &mut State, grouping: &[u32]) {
+    let mut silos = vec![0; state.models.len()];
+    for &coalition in grouping {
+        silos[coalition as usize] += 1;
+    }
+    if silos.contains(&1) {
+        state.memory.insert(SILOS, Kept::Counts(silos));
+    }
+}
+
+/// Returns whether the silo of this coalition is alone in it, and models have exact fits.
+pub(super) fn is_alone(state: &State, coalition: u32) -> bool {
+    let silos = state.memory.counts(SILOS, state.models.len());
+    silos.is_some_and(|silos| silos.get(coalition as usize) == Some(&1))
 }
 
 /// The members of the coalition of `own` in a grouping.

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::learner::{LearnError, Learner, Split, Update, Watch, mixed_seed};
 use crate::params::Params;
+use crate::selection::{mean, mean_and_error};
 use crate::strategy::wrappers::learner_wrapper::later;
 use crate::strategy::{Fitting, Participant};
 
@@ -64,25 +65,38 @@ impl FoldModels {
         })
     }
 
-    /// The mean robust loss within `radius` of what `model` makes of every fold's model, on that
-    /// fold, every row counting once.
-    pub(crate) fn loss(
+    /// The robust loss within `radius` of what `model` makes of every fold's model, on that fold.
+    pub(crate) fn losses(
         &self,
         radius: f64,
         model: impl Fn(&Params) -> Result<Params, LearnError>,
-    ) -> Result<f64, LearnError> {
-        let (mut sum, mut rows) = (0.0, 0.0);
-        for Fold {
-            learner,
-            update,
-            rows: own,
-        } in &self.folds
-        {
-            let (model, own) = (model(&update.shared)?, *own as f64);
+    ) -> Result<Vec<f64>, LearnError> {
+        let each = self.folds.iter().map(|fold| {
+            let (model, personal) = (model(&fold.update.shared)?, &fold.update.personal);
             let split = Split::Validation;
-            sum += own * learner.loss(&model, &update.personal, radius, split)?;
-            rows += own;
-        }
-        Ok(sum / rows)
+            fold.learner.loss(&model, personal, radius, split)
+        });
+        each.collect()
+    }
+
+    /// The mean robust loss within `radius` of every fold's own model, on that fold.
+    pub(crate) fn own_loss(&self, radius: f64) -> Result<f64, LearnError> {
+        let losses = self.losses(radius, |fold| Ok(fold.clone()))?;
+        Ok(self.mean(&losses))
+    }
+
+    /// The mean of losses by fold, every row counting once.
+    pub(crate) fn mean(&self, losses: &[f64]) -> f64 {
+        mean(losses, &self.rows())
+    }
+
+    /// The standard error over the folds of the difference of two means.
+    pub(crate) fn error(&self, losses: &[f64], others: &[f64]) -> f64 {
+        let each = losses.iter().zip(others).map(|(one, other)| one - other);
+        mean_and_error(&each.collect::<Vec<_>>(), &self.rows()).1
+    }
+
+    fn rows(&self) -> Vec<f64> {
+        self.folds.iter().map(|fold| fold.rows as f64).collect()
     }
 }

@@ -10,6 +10,7 @@
 mod formed;
 mod held_out;
 mod numbers;
+mod reported;
 
 use std::sync::Arc;
 
@@ -29,8 +30,9 @@ use crate::strategy::{
 use formed::{Formed, LOSSES, report};
 pub(crate) use held_out::FoldModels;
 pub use numbers::MOST;
-pub(in crate::strategy) use numbers::Preferred;
 pub(super) use numbers::grid;
+use numbers::preferred;
+use reported::reported;
 
 /// CS-RCFL that finds the number of coalitions. Coalitions are formed in pairs of rounds: in the
 /// odd ones every silo keeps the model it trained; in the even ones silos only measure.
@@ -38,6 +40,9 @@ pub(super) use numbers::grid;
 pub struct AutoCsRcfl {
     /// Fit of a member's model in a round.
     pub fit: Fitting,
+    /// That of a silo that is alone in its coalition, where models have exact fits: around 0 and not around its last
+    /// fit, which would wear its ridge down, round by round.
+    pub alone: Fitting,
     /// Rounds before coalitions are first formed, in which all silos train one model together; by
     /// default 0 for learners with exact fits, otherwise 2, because the mean of networks that were
     /// trained apart from their start is poor.
@@ -50,8 +55,6 @@ pub struct AutoCsRcfl {
     pub rule: Aggregation,
     /// True if a model counts by its training rows in a mean; otherwise all models count alike.
     pub by_rows: bool,
-    /// Groupings that are preferred to the one of least loss.
-    pub(in crate::strategy) preferred: Preferred,
 }
 
 /// In the state: rounds before coalitions are first formed, where the strategy does not say.
@@ -97,8 +100,13 @@ impl AutoCsRcfl {
     }
 
     /// Returns whether silos have exact fits, where the [rounds of one model for all](Self::warm_up) follow from that.
-    pub(super) fn fits_exactly(&self, state: &State) -> bool {
+    fn fits_exactly(&self, state: &State) -> bool {
         self.warm_up.is_none() && state.memory.count(WARM_UP).is_none()
+    }
+
+    /// Returns whether the silo of this coalition keeps to its exact fit, because it is alone.
+    pub(super) fn fits_alone(&self, state: &State, round: u64, coalition: u32) -> bool {
+        self.phase(state, round) == AutoPhase::Keep && formed::is_alone(state, coalition)
     }
 
     /// Returns what keeps coalitions as they are, in every round after the first.
@@ -155,7 +163,7 @@ impl AutoCsRcfl {
             reported.push(&losses[..sums.len()]);
         }
         let least = choice::least(&sums).expect("there is at least one candidate");
-        let chosen = self.preferred.of(&reported, least);
+        let chosen = preferred(&reported, least);
         let grouping = formed.candidates[chosen].clone();
         Ok(MeasuredRound {
             assignment: places.iter().map(|&own| grouping[own]).collect(),
@@ -237,7 +245,11 @@ impl Strategy for AutoCsRcfl {
     ) -> Result<(u32, Update), LearnError> {
         if self.phase(state, round) != AutoPhase::Measure {
             let start = participant.start(state)?;
-            let fit = self.fit.of(&plan.task, participant.learner);
+            let fit = match self.fits_alone(state, round, participant.coalition) {
+                true => &self.alone,
+                false => &self.fit,
+            };
+            let fit = fit.of(&plan.task, participant.learner);
             let update = fit.update(participant, start, progress)?;
             return Ok((participant.coalition, update));
         }
@@ -257,29 +269,14 @@ impl Strategy for AutoCsRcfl {
             0.0
         };
         let held_out = self.held_out(plan, participant, start, progress)?;
-        let mut known: Vec<(Vec<usize>, f64)> = Vec::new();
+        let own = reported(&formed, own, (&held_out, radius), |members| {
+            combined(&self.rule, members).map_err(|error| LearnError::Failed(error.to_string()))
+        })?;
         let mut losses = vec![0f32; MOST + 1];
-        for (loss, grouping) in losses.iter_mut().zip(formed.candidates) {
-            let members = formed::coalition(grouping, own);
-            let before = known.iter().find(|(known, _)| *known == members);
-            let value = match before {
-                Some((_, value)) => *value,
-                None => held_out.loss(radius, |fold| {
-                    let part = |&member: &usize| {
-                        let model = match member == own {
-                            true => fold,
-                            false => &formed.models[member],
-                        };
-                        (model, formed.weights[member])
-                    };
-                    combined(&self.rule, &members.iter().map(part).collect::<Vec<_>>())
-                        .map_err(|error| LearnError::Failed(error.to_string()))
-                })?,
-            };
-            *loss = value as f32;
-            known.push((members, value));
-        }
-        let alone = known.last().map_or(0.0, |(_, value)| *value);
+        let places = losses.iter_mut().zip(&own);
+        places.for_each(|(place, own)| *place = *own as f32);
+        // Silos alone are the last candidate.
+        let alone = own.last().copied().unwrap_or(0.0);
         let samples = learner.samples();
         let update = Update {
             shared: Params::from_values(&report(), &losses),
@@ -308,7 +305,7 @@ impl Strategy for AutoCsRcfl {
         let radius = participant.radius.get(learner, scored.model, personal)?;
         let go_on = &mut |_| std::ops::ControlFlow::Continue(());
         let held_out = self.held_out(plan, participant, participant.start(state)?, go_on)?;
-        let loss = |radius| held_out.loss(radius, |fold| Ok(fold.clone()));
+        let loss = |radius| held_out.own_loss(radius);
         if learner.has(Capability::ExactFits) {
             return loss(radius);
         }
@@ -491,7 +488,10 @@ impl Strategy for AutoCsRcfl {
                     combined(&self.rule, &members)
                 };
                 let models = (0..coalitions).map(model).collect::<Result<_, _>>()?;
-                let after = formed::forget(state.with(models));
+                let mut after = formed::forget(state.with(models));
+                if self.fits_exactly(state) {
+                    formed::keep_silos(&mut after, &measured.grouping);
+                }
                 Ok(Outcome {
                     assignment: measured.assignment,
                     state: after,

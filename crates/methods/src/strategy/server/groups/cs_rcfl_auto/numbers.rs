@@ -86,42 +86,29 @@ pub(super) fn programs(scores: &Scores, groupings: &[Vec<u32>]) -> Option<Vec<Co
     canonical.then_some(programs)
 }
 
-/// Standard errors within which another candidate is preferred to the one of least loss.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(in crate::strategy) struct Preferred {
-    /// For silos alone, which nobody harms.
-    pub(in crate::strategy) alone: f64,
-    /// For fewer coalitions; 0 for the one of least loss.
-    pub(in crate::strategy) fewer: f64,
-}
+/// Standard errors by which coalitions have to be better than silos alone: of silos that have nothing in common some two
+/// seem to gain by chance.
+const ALONE: f64 = 1.0;
+/// Standard errors within which fewer coalitions are taken: those that were found go on to gain by all rows of their silos,
+/// which the mean of models that were trained apart does not show.
+const FEWER: f64 = 0.5;
 
-impl Preferred {
-    /// The one of least loss, whatever it is.
-    pub(in crate::strategy) const LEAST: Self = Self {
-        alone: 0.0,
-        fewer: 0.0,
-    };
-
-    /// The preferred candidate, where `least` is the one of least loss and the last one is silos alone. `reported` has
-    /// the losses of every silo, by candidate. Silos alone come first; then the fewest coalitions.
-    pub(super) fn of(self, reported: &[&[f32]], least: usize) -> usize {
-        let candidates = reported.first().map_or(0, |losses| losses.len());
-        let alone = candidates.saturating_sub(1);
-        if least == alone || within(reported, (alone, least), self.alone) {
-            return alone;
-        }
-        let mut fewer = 0..least;
-        let found = fewer.find(|&one| within(reported, (one, least), self.fewer));
-        found.unwrap_or(least)
+/// The candidate that is taken, where `least` is the one of least loss and the last one is silos alone. `reported` has the
+/// losses of every silo, by candidate. Silos alone come first; then the fewest coalitions.
+pub(super) fn preferred(reported: &[&[f32]], least: usize) -> usize {
+    let candidates = reported.first().map_or(0, |losses| losses.len());
+    let alone = candidates.saturating_sub(1);
+    if least == alone || within(reported, (alone, least), ALONE) {
+        return alone;
     }
+    let mut fewer = 0..least;
+    let found = fewer.find(|&one| within(reported, (one, least), FEWER));
+    found.unwrap_or(least)
 }
 
 /// Returns whether a candidate is worse than the one of least loss by at most so many standard errors, which are those of
 /// the silos' differences.
 fn within(reported: &[&[f32]], (candidate, least): (usize, usize), errors: f64) -> bool {
-    if errors == 0.0 {
-        return false;
-    }
     let count = reported.len() as f64;
     let each = reported
         .iter()
@@ -146,41 +133,45 @@ fn coalitions(grouping: &[u32]) -> usize {
 mod tests {
     use super::*;
 
+    /// Losses of these candidates at two silos, alone last.
+    fn at_two(differences: &[[f32; 2]]) -> [Vec<f32>; 2] {
+        [0, 1].map(|silo| differences.iter().map(|one| one[silo]).collect())
+    }
+
+    fn chosen(differences: &[[f32; 2]], least: usize) -> usize {
+        let [first, second] = at_two(differences);
+        preferred(&[&first, &second], least)
+    }
+
     #[test]
     fn fewer_coalitions_win_within_a_part_of_the_standard_error() {
-        // Differences to the third are 3 and −1: mean 1, standard deviation √8, standard error 2.
-        let reported: [&[f32]; 2] = [&[9.0, 5.0, 2.0, 9.0], &[9.0, 1.0, 2.0, 9.0]];
-        let chosen = |fewer| Preferred { alone: 0.0, fewer }.of(&reported, 2);
-        assert_eq!(Preferred::LEAST.of(&reported, 2), 2);
-        assert_eq!(chosen(0.49), 2);
-        assert_eq!(chosen(0.51), 1);
+        let (far, alone) = ([9.0, 9.0], [9.0, 9.0]);
+        // To the third 3 and −1: mean 1, standard deviation √8, standard error 2, of which that is half.
+        assert_eq!(chosen(&[far, [5.0, 1.0], [2.0, 2.0], alone], 2), 1);
+        // 3.1 and −.9: a little more than half.
+        assert_eq!(chosen(&[far, [5.1, 1.1], [2.0, 2.0], alone], 2), 2);
         // The first is 7 above it at both, without a doubt.
-        assert_eq!(chosen(100.0), 1);
-        let one = Preferred {
-            alone: 0.0,
-            fewer: 100.0,
-        };
-        assert_eq!(one.of(&reported[..1], 2), 2);
+        assert_eq!(chosen(&[far, [2.0, 2.0], alone], 1), 1);
+        // With one silo there is no error.
+        assert_eq!(preferred(&[&[9.0, 5.0, 2.0, 9.0]], 2), 2);
     }
 
     #[test]
     fn silos_stay_alone_unless_merging_is_better_without_a_doubt() {
+        let far = [9.0, 9.0];
         // The last is the best: that merging harms by no more than a part of the standard error is no reason.
-        let best: [&[f32]; 2] = [&[9.0, 5.0, 2.0], &[9.0, 1.0, 2.0]];
-        let by = |alone| Preferred { alone, fewer: 0.51 };
-        assert_eq!(by(0.0).of(&best, 2), 2);
-        // It is worse than the second by 3 and −1: half a standard error.
-        let near: [&[f32]; 2] = [&[9.0, 2.0, 5.0], &[9.0, 2.0, 1.0]];
-        assert_eq!(by(0.49).of(&near, 1), 1);
-        assert_eq!(by(0.51).of(&near, 1), 2);
+        assert_eq!(chosen(&[far, [5.0, 1.0], [2.0, 2.0]], 2), 2);
+        // It is worse than the second by 3 and −1, half a standard error; by 5 and 1, one and a half.
+        assert_eq!(chosen(&[far, [2.0, 2.0], [5.0, 1.0]], 1), 2);
+        assert_eq!(chosen(&[far, [2.0, 2.0], [7.0, 3.0]], 1), 1);
         // It helps one silo of many: by one standard error.
         let mut many: Vec<[f32; 3]> = vec![[9.0, 2.0, 2.0]; 12];
-        many[0][2] = 3.0;
+        many[0][2] = 2.9;
         let many: Vec<&[f32]> = many.iter().map(|one| &one[..]).collect();
-        assert_eq!(by(1.1).of(&many, 1), 2);
-        // By all of them.
+        assert_eq!(preferred(&many, 1), 2);
+        // All of them.
         let all = vec![&[9.0f32, 2.0, 3.0][..]; 12];
-        assert_eq!(by(1.0).of(&all, 1), 1);
+        assert_eq!(preferred(&all, 1), 1);
     }
 
     #[test]

@@ -61,7 +61,7 @@ pub(super) fn measured(
             let radius = radius.get(learner, model, personal)?;
             let seen = learner.loss(model, personal, radius, Split::Train)?;
             let held_out = FoldModels::fit(participant, start, fit, folds, go_on)?;
-            let unseen = held_out.loss(radius, |fold| Ok(fold.clone()))?;
+            let unseen = held_out.own_loss(radius)?;
             (unseen - seen).max(0.0)
         }
     };

@@ -13,26 +13,15 @@ use crate::merging::{Alpha, LayerStatistic, MergeTree, Utility, differences};
 use crate::params::Layout;
 use crate::robust::Ridge;
 use crate::strategy::options::{MethodSetting, require};
-use crate::strategy::server::groups::cs_rcfl_auto::{AutoCsRcfl, AutoPhase, Preferred, grid};
+use crate::strategy::server::groups::cs_rcfl_auto::{AutoCsRcfl, AutoPhase, grid};
 use crate::strategy::{
-    Claim, DecideError, Decision, EquipError, FitRule, Fitting, Kept, LoadedManifest, ModelEntry,
+    Claim, DecideError, Decision, EquipError, FitRule, Fitting, LoadedManifest, ModelEntry,
     Objection, Outcome, OwnRadius, Participant, Plan, SettleError, State, Strategy, StrategyError,
     Watch,
 };
 
 /// Folds of cross-fitting, as with CS-RCFL by default.
 const FOLDS: usize = 5;
-
-/// Silos stay alone unless groups are better by more than a standard error: of silos that have nothing in common some two
-/// seem to by chance. And fewer groups are taken within half of one: groups that were found go on to gain by all rows of
-/// their silos, which the mean of models that were trained apart does not show.
-const PREFERRED: Preferred = Preferred {
-    alone: 1.0,
-    fewer: 0.5,
-};
-
-/// Name of the numbers of silos of all groups, kept where models have exact fits and some silo is alone in its group.
-const SILOS: &str = "hcct.silos";
 
 /// Rule for the candidates that every member checks.
 const RULE: &str =
@@ -43,9 +32,6 @@ pub(super) struct FoundGroups {
     merging: Merging,
     /// The rounds, but for how candidates are formed.
     rounds: AutoCsRcfl,
-    /// The fit of a silo that is alone in its group, around 0 and not around its last fit: that would wear its
-    /// ridge down, round by round.
-    alone: Fitting,
 }
 
 impl FoundGroups {
@@ -80,15 +66,14 @@ impl FoundGroups {
             Fitting::new(how, &ridge, around_start, setting.training.clone())
         };
         Ok(Self {
-            alone: fit(false)?,
             rounds: AutoCsRcfl {
                 fit: fit(true)?,
+                alone: fit(false)?,
                 warm_up: None,
                 folds: FOLDS,
                 freeze: 1,
                 rule: setting.rule.clone(),
                 by_rows: true,
-                preferred: PREFERRED,
             },
             merging: Merging {
                 name,
@@ -134,21 +119,6 @@ impl FoundGroups {
     }
 }
 
-/// Numbers of silos of all groups.
-fn silos(assignment: &[u32], groups: usize) -> Vec<u64> {
-    let mut silos = vec![0; groups];
-    for &group in assignment {
-        silos[group as usize] += 1;
-    }
-    silos
-}
-
-/// Returns whether the silo of this group is alone in it, and models have exact fits.
-fn fits_alone(state: &State, group: u32) -> bool {
-    let silos = state.memory.counts(SILOS, state.models.len());
-    silos.is_some_and(|silos| silos.get(group as usize) == Some(&1))
-}
-
 impl Strategy for FoundGroups {
     fn name(&self) -> &'static str {
         self.merging.name
@@ -177,15 +147,13 @@ impl Strategy for FoundGroups {
         participant: Participant<'_>,
         progress: &mut Watch<'_>,
     ) -> Result<(u32, Update), LearnError> {
+        let coalition = participant.coalition;
         let keeps = self.rounds.phase(state, round) == AutoPhase::Keep;
-        if keeps && !fits_alone(state, participant.coalition) {
+        if keeps && !self.rounds.fits_alone(state, round, coalition) {
             // Groups that are fixed train as HCCT's do. The mean of exact fits is not the fit to all rows.
             let start = participant.start(state)?;
             let update = participant.carry_out(&plan.task, start, progress)?;
-            return Ok((participant.coalition, update));
-        }
-        if keeps {
-            return self.alone.contribute(state, plan, participant, progress);
+            return Ok((coalition, update));
         }
         // Losses are plain, whatever radius the silo has for other methods.
         let radius = &OwnRadius::default();
@@ -265,16 +233,7 @@ impl Strategy for FoundGroups {
         round: u64,
     ) -> Result<Outcome, SettleError> {
         if !self.forms(state, round) {
-            let mut after = self.rounds.settle(state, manifest, decision, round)?;
-            let measured = self.rounds.phase(state, round) == AutoPhase::Measure;
-            if measured && self.rounds.fits_exactly(state) {
-                let silos = silos(&decision.assignment, after.state.models.len());
-                if silos.contains(&1) {
-                    let memory = &mut after.state.memory;
-                    memory.insert(SILOS, Kept::Counts(silos));
-                }
-            }
-            return Ok(after);
+            return self.rounds.settle(state, manifest, decision, round);
         }
         match *decision == self.formed(state, manifest)? {
             true => Ok(self.rounds.leave(state, manifest, decision)),
