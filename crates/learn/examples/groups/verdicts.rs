@@ -19,6 +19,8 @@ const CS_RCFL: &str = r#"{"name":"cs-rcfl","coalitions":"auto"}"#;
 
 /// Standard errors that count as noise.
 const NOISE: f64 = 2.0;
+/// Least difference that three digits show: two ways to the same groups differ by rounding.
+const SHOWN: f64 = 0.000_5;
 
 /// Prints a row of Markdown for every kind, and in how many the two bars are met.
 pub(crate) fn planted(
@@ -93,9 +95,9 @@ impl LossDifference {
         }
     }
 
-    /// Not larger than 0 by more than noise.
+    /// Not larger than 0 by more than noise, and by so much that it shows.
     fn is_noise_or_less(&self) -> bool {
-        self.mean <= NOISE * self.error
+        self.mean <= (NOISE * self.error).max(SHOWN)
     }
 }
 
