@@ -133,13 +133,10 @@ fn coalitions(grouping: &[u32]) -> usize {
 mod tests {
     use super::*;
 
-    /// Losses of these candidates at two silos, alone last.
-    fn at_two(differences: &[[f32; 2]]) -> [Vec<f32>; 2] {
-        [0, 1].map(|silo| differences.iter().map(|one| one[silo]).collect())
-    }
-
-    fn chosen(differences: &[[f32; 2]], least: usize) -> usize {
-        let [first, second] = at_two(differences);
+    /// The one taken of these candidates, alone last, by their losses at two silos.
+    fn chosen(losses: &[[f32; 2]], least: usize) -> usize {
+        let [first, second] =
+            [0, 1].map(|silo| losses.iter().map(|one| one[silo]).collect::<Vec<f32>>());
         preferred(&[&first, &second], least)
     }
 
@@ -164,9 +161,9 @@ mod tests {
         // It is worse than the second by 3 and −1, half a standard error; by 5 and 1, one and a half.
         assert_eq!(chosen(&[far, [2.0, 2.0], [5.0, 1.0]], 1), 2);
         assert_eq!(chosen(&[far, [2.0, 2.0], [7.0, 3.0]], 1), 1);
-        // It helps one silo of many: by one standard error.
+        // It helps one silo of many, by one standard error, and harms another a little.
         let mut many: Vec<[f32; 3]> = vec![[9.0, 2.0, 2.0]; 12];
-        many[0][2] = 2.9;
+        (many[0][2], many[1][2]) = (3.0, 1.9);
         let many: Vec<&[f32]> = many.iter().map(|one| &one[..]).collect();
         assert_eq!(preferred(&many, 1), 2);
         // All of them.
